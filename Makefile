@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A thin door to CMake. Everything is built by presets:
+#
+#   make build                    release build of library, benchmarks and examples in build/
+#   make test PRESET=tsan         build and test with ThreadSanitizer in build-tsan/
+#   CC=clang make test            the same with clang in build-clang/
+#   make test ARGS='-L unit'      hand arguments to ctest
+#   make install PREFIX=/usr DESTDIR=/tmp/root
+
+PRESET ?= release
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+ARGS   ?=
+CONFIGURE_ARGS ?=
+
+# A compiler that was asked for has its own build directories.
+compiler := $(if $(filter default undefined,$(origin CC)),,$(notdir $(lastword $(CC))))
+suffix   := $(if $(filter-out cc gcc,$(compiler)),-$(compiler))
+BUILD    ?= build$(if $(filter-out release,$(PRESET)),-$(PRESET))$(suffix)
+ifneq ($(compiler),)
+export CC
+endif
+
+configure = mkdir -p $(BUILD) && \
+    cmake --preset $(PRESET) -B $(BUILD) $(CONFIGURE_ARGS) >$(BUILD)/configure.log 2>&1 || \
+    { cat $(BUILD)/configure.log; exit 1; }
+
+.PHONY: build tests run test mutants bench lint soak install clean
+
+build:
+	@tools/bootstrap build
+	@$(configure)
+	@cmake --build $(BUILD) -j $(JOBS) --target product
+
+run: build
+	@$(BUILD)/examples/demo $(ARGS)
+
+# All of the above, and every test program.
+tests:
+	@tools/bootstrap build test
+	@$(configure)
+	@cmake --build $(BUILD) -j $(JOBS)
+
+test: tests
+	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(ARGS)
+
+mutants:
+	@tools/bootstrap build test
+	@tools/mutants $(ARGS)
+
+bench: build
+	@$(BUILD)/bench/blitz-bench $(ARGS)
+
+lint:
+	@tools/bootstrap build lint
+	@tools/lint
+
+# Hours, not minutes: long stress runs with both compilers and all sanitizers, deeper models, every
+# mutant.
+soak: soak-gcc soak-clang
+	@MODEL_PREEMPTIONS=$${MODEL_PREEMPTIONS:-5} $(MAKE) test PRESET=model \
+	    CONFIGURE_ARGS=-DBLITZ_TIMEOUT_SCALE=120
+	@$(MAKE) mutants
+
+soak-%:
+	@tools/bootstrap all
+	@for preset in release asan tsan; do \
+	    echo "== stress: $* $$preset"; \
+	    SOAK=1 CC=$* $(MAKE) test PRESET=$$preset CONFIGURE_ARGS=-DBLITZ_TIMEOUT_SCALE=60 \
+	        ARGS='-L stress' || exit 1; \
+	done
+
+install: CONFIGURE_ARGS += -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+install: build
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)
+
+clean:
+	rm -rf build build-*

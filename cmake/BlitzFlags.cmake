@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Flags as targets, so that nothing leaks into a parent project.
+#
+#   blitz_dev      warnings and sanitizers: everything built in this tree
+#   blitz_internal what the library's own sources see: src/ on the include path, GNU extensions
+
+find_package(Threads REQUIRED)
+
+add_library(blitz_dev INTERFACE)
+target_compile_options(blitz_dev INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wundef -Wpointer-arith -Wcast-qual -Wwrite-strings
+    -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+    $<$<BOOL:${BLITZ_WERROR}>:-Werror>)
+
+if(BLITZ_SANITIZE)
+    target_compile_options(blitz_dev INTERFACE
+        -fsanitize=${BLITZ_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(blitz_dev INTERFACE -fsanitize=${BLITZ_SANITIZE})
+    if(BLITZ_SANITIZE MATCHES "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        # gcc warns at every fence that TSan does not see it; the atomics shim takes care of that.
+        target_compile_options(blitz_dev INTERFACE -Wno-tsan)
+    endif()
+endif()
+
+add_library(blitz_internal INTERFACE)
+target_include_directories(blitz_internal INTERFACE
+    ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_compile_definitions(blitz_internal INTERFACE _GNU_SOURCE)
+target_link_libraries(blitz_internal INTERFACE blitz_dev Threads::Threads)
+
+# C11 with GNU extensions.
+function(blitz_c11 target)
+    set_target_properties(${target} PROPERTIES
+        C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS ON)
+endfunction()

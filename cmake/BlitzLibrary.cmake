@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# blitz (shared) and blitz_static, both made of the same position-independent objects.
+
+add_library(blitz_objects OBJECT ${BLITZ_SOURCES})
+blitz_c11(blitz_objects)
+target_link_libraries(blitz_objects PRIVATE blitz_internal)
+set_target_properties(blitz_objects PROPERTIES
+    POSITION_INDEPENDENT_CODE ON
+    C_VISIBILITY_PRESET hidden)
+# Calls between our own public functions may be inlined and need no PLT.
+target_compile_options(blitz_objects PRIVATE -fno-semantic-interposition)
+
+function(blitz_usage_requirements target)
+    target_include_directories(${target} INTERFACE
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_link_libraries(${target} PRIVATE Threads::Threads $<BUILD_INTERFACE:blitz_dev>)
+endfunction()
+
+include(GNUInstallDirs)
+
+add_library(blitz_static STATIC $<TARGET_OBJECTS:blitz_objects>)
+add_library(blitz::blitz_static ALIAS blitz_static)
+blitz_usage_requirements(blitz_static)
+set_target_properties(blitz_static PROPERTIES OUTPUT_NAME blitz LINKER_LANGUAGE C)
+
+if(BLITZ_BUILD_SHARED)
+    add_library(blitz SHARED $<TARGET_OBJECTS:blitz_objects>)
+    add_library(blitz::blitz ALIAS blitz)
+    blitz_usage_requirements(blitz)
+    set_target_properties(blitz PROPERTIES
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${PROJECT_VERSION_MAJOR}
+        LINKER_LANGUAGE C)
+    if(CMAKE_SYSTEM_NAME MATCHES "Linux|BSD")
+        set(map ${PROJECT_SOURCE_DIR}/src/blitz.map)
+        target_link_options(blitz PRIVATE
+            LINKER:--version-script=${map} LINKER:-Bsymbolic-functions)
+        set_target_properties(blitz PROPERTIES LINK_DEPENDS ${map})
+        if(NOT BLITZ_SANITIZE)
+            target_link_options(blitz PRIVATE LINKER:-z,defs)
+        endif()
+    endif()
+endif()

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Finds the library's sources.
+#
+#   BLITZ_SOURCES        everything that belongs to this system
+#   BLITZ_MODEL_SOURCES  what the model explorer runs: no contact with a real system
+
+set(blitz_folders
+    base task sched time io blocking sync channel combine net fs process signal stream shutdown par
+    observe)
+set(blitz_model_folders
+    base task sched time io blocking sync channel combine shutdown par observe)
+
+function(blitz_glob out)
+    set(patterns)
+    foreach(folder IN LISTS ARGN)
+        list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
+    endforeach()
+    file(GLOB found CONFIGURE_DEPENDS ${patterns})
+    set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# Names that mean a system. A file that carries none of them is built everywhere.
+set(blitz_linux_only "/base/sys_linux\\.c$|/io/(uring|epoll)[^/]*\\.c$")
+set(blitz_bsd_only "/base/sys_(bsd|darwin)\\.c$|/io/kqueue[^/]*\\.c$")
+set(blitz_windows_only "/base/sys_windows\\.c$|/io/iocp[^/]*\\.c$")
+set(blitz_unix_only "/base/sys_posix\\.c$|/io/poll[^/]*\\.c$")
+
+blitz_glob(BLITZ_SOURCES ${blitz_folders})
+if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    list(FILTER BLITZ_SOURCES EXCLUDE REGEX "${blitz_linux_only}")
+endif()
+if(NOT CMAKE_SYSTEM_NAME MATCHES "BSD|Darwin")
+    list(FILTER BLITZ_SOURCES EXCLUDE REGEX "${blitz_bsd_only}")
+elseif(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
+    list(FILTER BLITZ_SOURCES EXCLUDE REGEX "/base/sys_bsd\\.c$")
+else()
+    list(FILTER BLITZ_SOURCES EXCLUDE REGEX "/base/sys_darwin\\.c$")
+endif()
+if(NOT WIN32)
+    list(FILTER BLITZ_SOURCES EXCLUDE REGEX "${blitz_windows_only}")
+else()
+    list(FILTER BLITZ_SOURCES EXCLUDE REGEX "${blitz_unix_only}")
+endif()
+
+# The explorer stands in for every sys_*.c, and no driver backend but the simulator can run in it.
+blitz_glob(BLITZ_MODEL_SOURCES ${blitz_model_folders})
+list(FILTER BLITZ_MODEL_SOURCES EXCLUDE REGEX
+    "/base/sys_[^/]*\\.c$|/io/(uring|epoll|poll|kqueue|iocp)[^/]*\\.c$")
