@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Headers, libraries, the pkg-config file and the CMake package. Both descriptions find the prefix
-# from their own place, so an installed tree may be moved.
+# Headers, libraries, the pkg-config file and the CMake package.
 
 include(CMakePackageConfigHelpers)
 
@@ -23,18 +22,14 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/blitz-config-version.cmak
 install(FILES ${PROJECT_BINARY_DIR}/blitz-config.cmake
     ${PROJECT_BINARY_DIR}/blitz-config-version.cmake DESTINATION ${package_dir})
 
-if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
-    set(blitz_pc_prefix ${CMAKE_INSTALL_PREFIX})
-    set(blitz_pc_libdir ${CMAKE_INSTALL_FULL_LIBDIR})
-    set(blitz_pc_includedir ${CMAKE_INSTALL_FULL_INCLUDEDIR})
-else()
-    file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-    string(REGEX REPLACE "/$" "" up "${up}")
-    set(blitz_pc_prefix "\${pcfiledir}/${up}")
-    set(blitz_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
-    set(blitz_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
-endif()
-configure_file(${PROJECT_SOURCE_DIR}/cmake/blitz.pc.in ${PROJECT_BINARY_DIR}/blitz.pc @ONLY)
+# The prefix is known for certain only when it is installed (cmake --install --prefix).
+set(prefix "@prefix@")
+configure_file(${PROJECT_SOURCE_DIR}/cmake/blitz.pc.in ${PROJECT_BINARY_DIR}/blitz.pc.in @ONLY)
+install(CODE "set(blitz_build \"${PROJECT_BINARY_DIR}\")")
+install(CODE [[
+    set(prefix "${CMAKE_INSTALL_PREFIX}")
+    configure_file(${blitz_build}/blitz.pc.in ${blitz_build}/blitz.pc @ONLY)
+]])
 install(FILES ${PROJECT_BINARY_DIR}/blitz.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # The frame checker is for users too.

@@ -25,9 +25,10 @@ step "install with DESTDIR"
 DESTDIR=$root "$CMAKE" --install "$BUILD" --prefix /opt/blitz >"$root/log" || { cat "$root/log"; exit 1; }
 prefix=$root/opt/blitz
 lib=$prefix/$LIBDIR
-export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib
+export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root LD_LIBRARY_PATH=$lib
 
 step "pkg-config"
+[ "$(pkg-config --variable=prefix blitz | sed "s|^$root||")" = /opt/blitz ] || fail "prefix in blitz.pc"
 [ "$(pkg-config --modversion blitz)" = "$VERSION" ] || fail "pkg-config --modversion"
 pkg-config --libs --static blitz | grep -q -- -lpthread || fail "--static does not name -lpthread"
 flags=(-Wall -Wextra -Wpedantic -Werror)
