@@ -25,6 +25,11 @@ add_library(blitz::blitz_static ALIAS blitz_static)
 blitz_usage_requirements(blitz_static)
 set_target_properties(blitz_static PROPERTIES OUTPUT_NAME blitz LINKER_LANGUAGE C)
 
+if(BLITZ_BUILD_MODELS AND NOT BLITZ_BUILD_TESTS)
+    # The models compile the sources their own way; nothing else needs the library then.
+    set_target_properties(blitz_objects blitz_static PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()
+
 if(BLITZ_BUILD_SHARED)
     add_library(blitz SHARED $<TARGET_OBJECTS:blitz_objects>)
     add_library(blitz::blitz ALIAS blitz)
