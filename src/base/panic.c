@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sentence is put together in a buffer on the stack and leaves in one write(2): stdio may be
+ * what is broken, its lock may be held by this very thread, and lines of two threads that panic at
+ * once must not mix. A sentence that is too long loses its end, not its newline.
+ */
+#include "base/panic.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SENTENCE_MAX = 1024 };
+
+static void write_all(const char *text, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(STDERR_FILENO, text, len);
+        if (n < 0 && errno != EINTR)
+            return;
+        if (n > 0) {
+            text += n;
+            len -= (size_t)n;
+        }
+    }
+}
+
+void blz__panic(const char *fmt, ...)
+{
+    static const char prefix[] = "blitz: ";
+    char text[SENTENCE_MAX];
+    size_t len = sizeof prefix - 1;
+    va_list args;
+
+    memcpy(text, prefix, len);
+    va_start(args, fmt);
+    int n = vsnprintf(text + len, sizeof text - len - 1, fmt, args);
+    va_end(args);
+    if (n > 0)
+        len = (size_t)n < sizeof text - len - 1 ? len + (size_t)n : sizeof text - 2;
+    text[len++] = '\n';
+    write_all(text, len);
+    abort();
+}
