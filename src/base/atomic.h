@@ -83,9 +83,11 @@ static inline void blz__spin_hint(void)
 #define blz__store(p, v, mo)                                                                     \
     model_store((p), sizeof *(p), (uint64_t)(uintptr_t)(v),                                      \
                 MODEL_SITE(MODEL_OP_STORE, __ATOMIC_##mo, __ATOMIC_##mo, #p))
+/* An assignment, because a caller may ignore its value without a warning. */
 #define blz__model_rmw(p, op, v, mo, what)                                                       \
-    ((__typeof__(*(p)))(uintptr_t)model_rmw((p), sizeof *(p), op, (uint64_t)(uintptr_t)(v),      \
-                                            MODEL_SITE(MODEL_OP_RMW, mo, mo, what)))
+    ((__typeof__(*(p))){0} = (__typeof__(*(p)))(uintptr_t)model_rmw(                             \
+         (p), sizeof *(p), op, (uint64_t)(uintptr_t)(v),                                         \
+         MODEL_SITE(MODEL_OP_RMW, mo, mo, what)))
 #define blz__swap(p, v, mo)      blz__model_rmw(p, MODEL_SWAP, v, __ATOMIC_##mo, #p)
 #define blz__fetch_add(p, v, mo) blz__model_rmw(p, MODEL_ADD, v, __ATOMIC_##mo, #p)
 #define blz__fetch_sub(p, v, mo) blz__model_rmw(p, MODEL_SUB, v, __ATOMIC_##mo, #p)

@@ -164,7 +164,8 @@ static bool prescribe_replay(const char *text)
     for (const char *at = text + consumed; *at != '\0'; at++) {
         if (!isalnum((unsigned char)*at) || search.prefix == MAX_CHOICES)
             return false;
-        int digit = isdigit((unsigned char)*at) ? *at - '0' : tolower((unsigned char)*at) - 'a' + 10;
+        int digit =
+            isdigit((unsigned char)*at) ? *at - '0' : tolower((unsigned char)*at) - 'a' + 10;
         search.choices[search.prefix++] = (struct choice){(uint8_t)digit, 0};
     }
     return true;

@@ -76,8 +76,14 @@ bool model__fibre_owns(const struct fibre *fibre, uintptr_t address);
 
 /* ---- sched.c: who runs ---- */
 
-enum thread_state { THREAD_UNUSED, THREAD_READY, THREAD_SPINNING, THREAD_IN_FUTEX,
-                    THREAD_IN_JOIN, THREAD_FINISHED };
+enum thread_state {
+    THREAD_UNUSED,
+    THREAD_READY,
+    THREAD_SPINNING,
+    THREAD_IN_FUTEX,
+    THREAD_IN_JOIN,
+    THREAD_FINISHED
+};
 
 struct thread {
     struct fibre fibre;
@@ -87,14 +93,14 @@ struct thread {
     enum thread_state state;
     unsigned id;
     int16_t clock;
-    bool just_switched;  /* has done nothing visible since it was chosen to run */
+    bool just_switched; /* has done nothing visible since it was chosen to run */
     bool joined;
     bool wants_newest;   /* runs only because nobody else could: its loads read the newest */
     bool spun_on_newest; /* ... and that did not help */
     bool timed;
     bool timed_out;
-    int last_step;       /* of its last operation */
-    int spin_step;       /* of its last spin hint, and of the one before */
+    int last_step; /* of its last operation */
+    int spin_step; /* of its last spin hint, and of the one before */
     int previous_spin_step;
     int idle_spins;
     uint32_t own_changes;
@@ -179,15 +185,29 @@ void model__heap_check_leaks(void);
 
 /* ---- memory.c: what a load may read ---- */
 
-struct location *model__read_newest(struct thread *self, const volatile void *address,
-                                    size_t size, uint64_t *value);
+struct location *model__read_newest(struct thread *self, const volatile void *address, size_t size,
+                                    uint64_t *value);
 void model__seq_cst_fence(struct thread *self);
 
 /* ---- trace.c: what happened ---- */
 
-enum trace_kind { TRACE_SITE, TRACE_START, TRACE_JOIN, TRACE_FINISH, TRACE_WAIT, TRACE_WOKEN,
-                  TRACE_WAIT_REFUSED, TRACE_WAIT_TIMED_OUT, TRACE_WAIT_SPURIOUS, TRACE_WAKE,
-                  TRACE_ALLOC, TRACE_FREE, TRACE_HEAVY_FENCE, TRACE_YIELD, TRACE_CHOICE };
+enum trace_kind {
+    TRACE_SITE,
+    TRACE_START,
+    TRACE_JOIN,
+    TRACE_FINISH,
+    TRACE_WAIT,
+    TRACE_WOKEN,
+    TRACE_WAIT_REFUSED,
+    TRACE_WAIT_TIMED_OUT,
+    TRACE_WAIT_SPURIOUS,
+    TRACE_WAKE,
+    TRACE_ALLOC,
+    TRACE_FREE,
+    TRACE_HEAVY_FENCE,
+    TRACE_YIELD,
+    TRACE_CHOICE
+};
 
 struct trace_event {
     const struct model_site *site;
@@ -220,7 +240,7 @@ struct run {
     struct thread threads[MODEL_MAX_THREADS];
     struct thread *self;
     struct fibre explorer;
-    unsigned ready;    /* bit sets of threads */
+    unsigned ready; /* bit sets of threads */
     unsigned spinning;
     unsigned timed;
     int step;

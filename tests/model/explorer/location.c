@@ -101,7 +101,8 @@ static bool overlaps_another(uintptr_t address, size_t size)
         if (slot->generation != location_table.generation)
             return false;
         struct location *other = &locations[slot->index];
-        if (other->live && address < other->address + other->size && other->address < address + size)
+        if (other->live && address < other->address + other->size &&
+            other->address < address + size)
             return true;
     }
 }
@@ -123,7 +124,7 @@ static void location_begin(struct location *location, size_t size)
     location->newest = location->oldest = 0;
     memset(initial, 0, sizeof *initial);
     initial->value = model__memory_read((const void *)location->address, size);
-    initial->seen = (clock_vector){} + NEVER;
+    initial->seen = (clock_vector){0} + NEVER;
 }
 
 /* Stack frames come and go, and what lies there changes its type; elsewhere that is an error. */
@@ -190,8 +191,8 @@ struct plain *model__plain(const volatile void *memory)
     if (plain->block >= 0)
         model__heap_check(plain->block, address);
     if (!plain->live)
-        *plain = (struct plain){
-            .address = address, .block = plain->block, .live = true, .writer = -1};
+        *plain =
+            (struct plain){.address = address, .block = plain->block, .live = true, .writer = -1};
     return plain;
 }
 

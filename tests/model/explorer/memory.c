@@ -137,7 +137,7 @@ static void append_store(struct location *location, struct thread *self, uint64_
     struct store *store = newest_store(location);
     store->value = value;
     store->message = message;
-    store->seen = (clock_vector){} + NEVER;
+    store->seen = (clock_vector){0} + NEVER;
     store->seq_cst_step = 0;
     memset(store->stale_reads, 0, sizeof store->stale_reads);
     mark_seen(store, self, order == __ATOMIC_SEQ_CST);

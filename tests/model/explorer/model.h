@@ -80,10 +80,10 @@ enum model_verdict model_check(const char *name, void (*test)(void),
  */
 int model_main(int argc, char **argv, const struct model *models, size_t count);
 
-#define MODEL_MAIN(models)                                                                       \
-    int main(int argc, char **argv)                                                              \
-    {                                                                                            \
-        return model_main(argc, argv, (models), sizeof(models) / sizeof((models)[0]));           \
+#define MODEL_MAIN(models)                                                             \
+    int main(int argc, char **argv)                                                    \
+    {                                                                                  \
+        return model_main(argc, argv, (models), sizeof(models) / sizeof((models)[0])); \
     }
 
 /* ---- Inside a test ---- */
@@ -102,9 +102,9 @@ unsigned model_thread_id(void);
 /* True inside an execution; outside of one all operations act on memory directly. */
 bool model_running(void);
 
-#define model_assert(condition)                                                                  \
-    ((condition) ? (void)0                                                                       \
-                 : model_fail("assertion %s failed at %s:%d in %s", #condition,                  \
+#define model_assert(condition)                                                 \
+    ((condition) ? (void)0                                                      \
+                 : model_fail("assertion %s failed at %s:%d in %s", #condition, \
                               model_basename(__FILE__), __LINE__, __func__))
 
 /* Ends the execution, the model, and with it the calling function. */
@@ -152,29 +152,36 @@ struct model_site {
     const char *file;
     const char *unit; /* the file being compiled: differs from `file` in headers */
     const char *function;
-    const char *what;       /* the address, as written */
+    const char *what; /* the address, as written */
     uint32_t line;
-    uint32_t counter;       /* tells apart those on the same line */
+    uint32_t counter; /* tells apart those on the same line */
     uint8_t op;
-    int8_t order;           /* as written */
-    int8_t fail_order;      /* of a CAS */
-    int8_t effective;       /* as executed: may be weakened by MODEL_MUTATE */
+    int8_t order;      /* as written */
+    int8_t fail_order; /* of a CAS */
+    int8_t effective;  /* as executed: may be weakened by MODEL_MUTATE */
     int8_t effective_fail;
-    uint8_t dropped;        /* a fence that MODEL_MUTATE removes */
+    uint8_t dropped; /* a fence that MODEL_MUTATE removes */
     uint8_t mutated;
     uint8_t reserved;
-    uint32_t rank;          /* K: the K-th such operation of its function */
+    uint32_t rank; /* K: the K-th such operation of its function */
     uint32_t executed;
 } __attribute__((aligned(64)));
 
-#define MODEL_SITE(op_, order_, fail_order_, what_)                                              \
-    (__extension__({                                                                             \
-        static struct model_site model_site_here                                                 \
-            __attribute__((section("model_sites"), used)) = {                       \
-                .file = __FILE__, .unit = __BASE_FILE__, .function = __func__, .what = what_,    \
-                .line = __LINE__, .counter = __COUNTER__, .op = op_, .order = order_,            \
-                .fail_order = fail_order_, .effective = order_, .effective_fail = fail_order_};  \
-        &model_site_here;                                                                        \
+#define MODEL_SITE(op_, order_, fail_order_, what_)                                          \
+    (__extension__({                                                                         \
+        static struct model_site model_site_here                                             \
+            __attribute__((section("model_sites"), used)) = {.file = __FILE__,               \
+                                                             .unit = __BASE_FILE__,          \
+                                                             .function = __func__,           \
+                                                             .what = what_,                  \
+                                                             .line = __LINE__,               \
+                                                             .counter = __COUNTER__,         \
+                                                             .op = op_,                      \
+                                                             .order = order_,                \
+                                                             .fail_order = fail_order_,      \
+                                                             .effective = order_,            \
+                                                             .effective_fail = fail_order_}; \
+        &model_site_here;                                                                    \
     }))
 
 enum model_rmw_op { MODEL_SWAP, MODEL_ADD, MODEL_SUB, MODEL_OR, MODEL_AND };

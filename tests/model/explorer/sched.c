@@ -380,7 +380,7 @@ static void execution_begin(void)
     run->timeouts_left = options->timeouts;
     run->preemptions_used = 0;
     run->changes = 0;
-    run->fenced = (clock_vector){};
+    run->fenced = (clock_vector){0};
     run->now_ns = INT64_C(1000000000);
     run->seed = 1;
     run->failed = false;

@@ -6,7 +6,7 @@
 #include "model.h"
 
 struct model__settings {
-    int64_t preemptions;    /* -1: not set, here and below */
+    int64_t preemptions; /* -1: not set, here and below */
     int64_t stale_reads;
     int64_t max_executions;
     int64_t seconds;

@@ -65,8 +65,8 @@ static bool parse_mutant(const char *text, size_t length, struct mutant *mutant)
         return false;
     memcpy(copy, text, length);
     copy[length] = '\0';
-    return sscanf(copy, "%127[^:]:%127[^:]:%15[a-z]#%u=%15[a-z_]%n", mutant->file,
-                  mutant->function, mutant->kind, &mutant->rank, mutant->order, &consumed) == 5 &&
+    return sscanf(copy, "%127[^:]:%127[^:]:%15[a-z]#%u=%15[a-z_]%n", mutant->file, mutant->function,
+                  mutant->kind, &mutant->rank, mutant->order, &consumed) == 5 &&
            copy[consumed] == '\0';
 }
 

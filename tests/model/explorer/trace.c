@@ -94,15 +94,15 @@ static void print_cas(const struct trace_event *event)
 
 static void print_operation(const struct trace_event *event)
 {
-    static const char *const names[] = {"load", "store", "rmw", "cas", "fence", "spin",
-                                        "plain read", "plain write"};
+    static const char *const names[] = {"load",  "store", "rmw",        "cas",
+                                        "fence", "spin",  "plain read", "plain write"};
     const struct model_site *site = event->site;
     bool failed_cas = site->op == MODEL_OP_CAS && !event->succeeded;
 
     printf("%s", names[site->op]);
     if (site->op <= MODEL_OP_FENCE)
         printf(" %s%s", model__order_name(failed_cas ? site->effective_fail : site->effective),
-               site->dropped    ? " (dropped by the mutant)"
+               site->dropped   ? " (dropped by the mutant)"
                : site->mutated ? " (the mutant)"
                                : "");
     if (site->what[0] != '\0')
