@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Awaiting and cancelling: the part of blitz/future.h and blitz/async.h that is too rare to inline.
+ *
+ * Cancellation belongs to a scope, a future whose `flags` say how far it has come: the root frame
+ * of a task, or a combinator's branch. cx->scope is the innermost one while its futures are polled.
+ *
+ *     flags of a scope               event                      what happens
+ *     ----------------------------   ------------------------   --------------------------------
+ *     0                              cancelled                  CANCELLED | DELIVERED, told now
+ *     shield > 0                     cancelled                  CANCELLED
+ *     CANCELLED, shield > 1          unshield                   shield - 1
+ *     CANCELLED, shield = 1          unshield                   CANCELLED, the task is woken
+ *     CANCELLED, shield > 0          forced                     CANCELLED | FORCED
+ *     CANCELLED [FORCED, shield]     about to be polled         CANCELLED | DELIVERED, told now
+ *     CANCELLED | DELIVERED          any of the above           nobody is told twice
+ *
+ * "Told" is ops->cancel, from the top down, and it only ever happens between two polls of the
+ * futures concerned: before the scope is polled, or by a combinator from outside of the branch.
+ * The unshield that reaches zero is inside a poll, so it wakes the task instead of telling: a future
+ * further up may be in the middle of changing its children. Nothing is lost by that, since awaits
+ * are refused from then on.
+ *
+ * A future that is refused has never been polled. It is not told of anything, and the only thing
+ * that it can own is the memory of a box (small_futures.c), which is given back here.
+ *
+ * All of this runs on the worker that polls the task. Other threads set a bit in the task's state
+ * word and never look at a frame.
+ */
+#include "task/future.h"
+
+#include "base/panic.h"
+#include "task/task.h"
+
+#include <string.h>
+
+/* ---- Scopes ---- */
+
+static bool is_shielded(const blz_future *scope)
+{
+    return scope->flags >= BLZ_FUTURE_SHIELD && !(scope->flags & BLZ_FUTURE_FORCED);
+}
+
+/* Tells the futures of the branch if the time has come. cx->scope is the branch. */
+static void deliver(blz_future *branch, blz_cx *cx)
+{
+    uint32_t state = branch->flags & (BLZ_FUTURE_CANCELLED | BLZ_FUTURE_DELIVERED);
+
+    if (state != BLZ_FUTURE_CANCELLED || is_shielded(branch))
+        return;
+    branch->flags |= BLZ_FUTURE_DELIVERED;
+    blz_future_cancel(branch, cx);
+}
+
+/* Makes the branch the scope; gives the one around it. */
+static blz_future *enter(blz_future *branch, blz_cx *cx)
+{
+    blz_future *outer = cx->scope;
+
+    branch->flags |= outer->flags & BLZ_FUTURE_FORCED;
+    cx->scope = branch;
+    return outer;
+}
+
+blz_poll blz_poll_branch(blz_future *branch, blz_cx *cx)
+{
+    blz_future *outer = enter(branch, cx);
+
+    if (blz_unlikely(branch->flags & BLZ_FUTURE_CANCELLED))
+        deliver(branch, cx);
+    blz_poll poll = branch->ops->poll(branch, cx);
+    cx->scope = outer;
+    return poll;
+}
+
+void blz_cancel_branch(blz_future *branch, blz_cx *cx)
+{
+    blz_future *outer = enter(branch, cx);
+
+    branch->flags |= BLZ_FUTURE_CANCELLED;
+    deliver(branch, cx);
+    cx->scope = outer;
+}
+
+void blz_future_cancel(blz_future *future, blz_cx *cx)
+{
+    for (; future && !(future->flags & BLZ_FUTURE_REFUSED); future = future->child) {
+        if (future->ops->cancel) {
+            future->ops->cancel(future, cx);
+            return;
+        }
+        if (future->flags & BLZ_FRAME_HELD_) /* its child is ready already */
+            return;
+    }
+}
+
+/* ---- Shields ---- */
+
+int blz_shield(blz_cx *cx)
+{
+    if (cx->scope->flags > UINT32_MAX - BLZ_FUTURE_SHIELD)
+        return -EOVERFLOW;
+    cx->scope->flags += BLZ_FUTURE_SHIELD;
+    return 0;
+}
+
+void blz_unshield(blz_cx *cx)
+{
+    blz_future *scope = cx->scope;
+
+    if (scope->flags < BLZ_FUTURE_SHIELD)
+        blz__panic("blz_unshield in `%s`, which has no shield", scope->ops->name);
+    scope->flags -= BLZ_FUTURE_SHIELD;
+
+    uint32_t state = scope->flags & (BLZ_FUTURE_CANCELLED | BLZ_FUTURE_DELIVERED);
+    if (blz_unlikely(state == BLZ_FUTURE_CANCELLED && scope->flags < BLZ_FUTURE_SHIELD)) {
+        blz_waker waker = blz_cx_waker(cx);
+        blz_waker_wake(&waker);
+    }
+}
+
+/* ---- Refused awaits ---- */
+
+void blz__future_discard(blz_future *future, blz_cx *cx)
+{
+    while (future) {
+        blz_future *child = future->child;
+        if (future->ops == &blz__box_ops)
+            blz__box_discard((blz_box *)future, cx);
+        future = child;
+    }
+}
+
+void blz_await_refuse_(blz_future *child, blz_cx *cx, int64_t error)
+{
+    blz__future_discard(child, cx);
+    child->child = NULL;
+    child->flags |= BLZ_FUTURE_REFUSED;
+    child->result = error;
+}
+
+blz_poll blz_await_refused_(blz_future *child, blz_cx *cx)
+{
+    /* Code that ignores the result must still let others run, and be seen by the watchdog. */
+    if (!blz_coop_take(cx))
+        return BLZ_PENDING;
+    cx->refused++;
+    blz__task_refused(cx);
+    return blz_future_done(child, child->result);
+}
+
+/* ---- Mistakes in the async form that no compiler finds ---- */
+
+void blz_bad_resume_(const blz_future *self)
+{
+    const blz_future_ops *ops = self->ops;
+
+    if (self->line == BLZ_LINE_DONE)
+        blz__panic("`%s` was polled again after it was ready (%s)", ops->name, ops->file);
+    blz__panic("`%s` cannot resume at %s:%u: an await must not be inside a `switch` of your own",
+               ops->name, ops->file, self->line);
+}
+
+void blz_stray_break_(const blz_future *self)
+{
+    const blz_future_ops *ops = self->ops;
+
+    if (self->line == 0)
+        blz__panic("a `break` left the body of `%s` (%s, before its first await): "
+                   "it was not in a loop or a `switch` of its own",
+                   ops->name, ops->file);
+    blz__panic("a `break` left the body of `%s` (after %s:%u): "
+               "it was not in a loop or a `switch` of its own",
+               ops->name, ops->file, self->line);
+}
+
+enum { SCRIBBLE_SIZE = 8192, RUBBISH = 0xa5 };
+
+/*
+ * Fills the stack under the caller, where the async function's locals are about to be. As a pointer
+ * the rubbish faults, as an int it is negative.
+ */
+__attribute__((noinline)) void blz_debug_scribble_(void)
+{
+    unsigned char stack[SCRIBBLE_SIZE];
+
+    memset(stack, RUBBISH, sizeof stack);
+    __asm__ __volatile__("" : : "r"(stack) : "memory"); /* the stores are not dead */
+}
