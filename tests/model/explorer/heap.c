@@ -54,9 +54,10 @@ static void arena_map(void)
     __asan_poison_memory_region(arena.memory, ARENA_SIZE);
 }
 
+/* Also beyond what is handed out: nothing else lies there, so it is an overrun. */
 static bool arena_holds(uintptr_t address)
 {
-    return arena.memory != NULL && address - (uintptr_t)arena.memory < arena.used;
+    return arena.count > 0 && address - (uintptr_t)arena.memory < ARENA_SIZE;
 }
 
 void model__heap_reset(void)
@@ -105,7 +106,7 @@ void *model_alloc(size_t size, size_t alignment)
     return memory;
 }
 
-/* Blocks lie in ascending order: the last one that begins at or below the address. */
+/* Blocks lie in ascending order: the last one that begins at or below the address, or the first. */
 int32_t model__heap_block(uintptr_t address)
 {
     if (!arena_holds(address))

@@ -20,8 +20,6 @@
 
 /* ---- Crashes ---- */
 
-static char signal_stack[64 * 1024];
-
 static void on_crash(int number)
 {
     if (model__run.active)
@@ -31,9 +29,10 @@ static void on_crash(int number)
     raise(number);
 }
 
-static void catch_signal(int number)
+/* SA_NODEFER, because the handler does not return. */
+static void catch_signal(int number, int flags)
 {
-    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_NODEFER | SA_ONSTACK};
+    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_NODEFER | flags};
 
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
@@ -49,20 +48,22 @@ static void print_trace_of_death(void)
 
 static void catch_crashes(void)
 {
-    catch_signal(SIGABRT);
+    catch_signal(SIGABRT, 0);
     __sanitizer_set_death_callback(print_trace_of_death);
 }
 
 #else
 
+/* On a stack of its own, since the fibre's may be used up. */
 static void catch_crashes(void)
 {
+    static char signal_stack[64 * 1024];
     stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
 
     sigaltstack(&stack, NULL);
-    catch_signal(SIGABRT);
-    catch_signal(SIGSEGV);
-    catch_signal(SIGBUS);
+    catch_signal(SIGABRT, 0);
+    catch_signal(SIGSEGV, SA_ONSTACK);
+    catch_signal(SIGBUS, SA_ONSTACK);
 }
 
 #endif

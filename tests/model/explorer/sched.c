@@ -351,8 +351,10 @@ struct thread *model__thread_new(void (*fn)(void *), void *arg, const char *name
     thread->name = name;
     thread->spin_step = thread->previous_spin_step = -1;
     thread->spin_changes = UINT32_MAX;
-    if (starter != NULL)
+    if (starter != NULL) {
         thread->view = starter->view;
+        starter->just_switched = false; /* there is somebody new to switch to */
+    }
     locals_clear(thread);
     model__fibre_prepare(&thread->fibre, thread_entry);
     model__make_ready(thread);

@@ -246,6 +246,7 @@ void model_clock_advance(int64_t ns)
         if ((run->timed & (1u << id)) != 0 && thread->deadline_ns <= run->now_ns) {
             thread->timed_out = true;
             model__make_ready(thread);
+            run->self->just_switched = false;
         }
     }
 }
