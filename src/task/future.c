@@ -22,7 +22,8 @@
  * are refused from then on.
  *
  * A future that is refused has never been polled. It is not told of anything, and the only thing
- * that it can own is the memory of a box (small_futures.c), which is given back here.
+ * that it can own is the memory of a box (small_futures.c), which is given back here. One that must
+ * run even in a cancelled scope (BLZ_FUTURE_ALWAYS) is told before its first poll instead.
  *
  * All of this runs on the worker that polls the task. Other threads set a bit in the task's state
  * word and never look at a frame.
@@ -82,6 +83,12 @@ void blz_cancel_branch(blz_future *branch, blz_cx *cx)
     cx->scope = outer;
 }
 
+/* BLZ_DEBUG_FRAMES: the child is ready, and the frame pretends that it is not. */
+static bool is_held_back(const blz_future *child, const blz_future *frame)
+{
+    return child && (child->flags & frame->flags & BLZ_FUTURE_FRESH_);
+}
+
 void blz_future_cancel(blz_future *future, blz_cx *cx)
 {
     for (; future && !(future->flags & BLZ_FUTURE_REFUSED); future = future->child) {
@@ -89,7 +96,7 @@ void blz_future_cancel(blz_future *future, blz_cx *cx)
             future->ops->cancel(future, cx);
             return;
         }
-        if (future->flags & BLZ_FRAME_HELD_) /* its child is ready already */
+        if (is_held_back(future->child, future))
             return;
     }
 }
@@ -133,6 +140,10 @@ void blz__future_discard(blz_future *future, blz_cx *cx)
 
 void blz_await_refuse_(blz_future *child, blz_cx *cx, int64_t error)
 {
+    if (child->flags & BLZ_FUTURE_ALWAYS && error == -ECANCELED) {
+        blz_future_cancel(child, cx); /* it starts all the same, and knows how to end early */
+        return;
+    }
     blz__future_discard(child, cx);
     child->child = NULL;
     child->flags |= BLZ_FUTURE_REFUSED;
@@ -144,7 +155,6 @@ blz_poll blz_await_refused_(blz_future *child, blz_cx *cx)
     /* Code that ignores the result must still let others run, and be seen by the watchdog. */
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
-    cx->refused++;
     blz__task_refused(cx);
     return blz_future_done(child, child->result);
 }
