@@ -33,6 +33,7 @@ static struct {
     bool random;
     uint64_t random_state;
     int64_t executions;
+    int64_t pruned; /* executions ended by the reduction */
     int64_t steps;
     int64_t started_ns;
     bool replay;
@@ -85,6 +86,16 @@ unsigned model__choose_weighted(unsigned count, unsigned weight)
     return taken;
 }
 
+unsigned model__choose_thread(unsigned count, unsigned weight)
+{
+    if (model__run.options.reduce && count > 1 && search.depth >= search.prefix &&
+        model__visited_before()) {
+        model__run.pruned = true;
+        model__abandon();
+    }
+    return model__choose_weighted(count, weight);
+}
+
 unsigned model__choose(unsigned count)
 {
     return model__choose_weighted(count, 1);
@@ -95,6 +106,7 @@ unsigned model_choose(unsigned count)
     if (!model__run.active || count == 0 || count > 36)
         model_fail("model_choose of %u, in or out of a test", count);
     unsigned taken = model__choose(count);
+    model__run.self->trail = model__mix(model__run.self->trail, taken);
     model__trace(model__run.self, TRACE_CHOICE)->value = taken;
     return taken;
 }
@@ -198,6 +210,7 @@ static enum search_end run_search(void (*test)(void))
         model__execute(test);
         search.executions++;
         search.steps += model__run.step;
+        search.pruned += model__run.pruned;
         if (model__run.failed)
             return SEARCH_FAILED;
         if (search.random)
@@ -218,11 +231,14 @@ static void search_begin(const struct model_options *options)
     model__run.options = *options;
     model__run.stale_reads_ran_out = false;
     search.prefix = 0;
-    search.executions = search.steps = 0;
+    search.executions = search.pruned = search.steps = 0;
     search.random = settings->random;
     search.random_state = settings->random_seed | 1;
     search.replay = settings->replay != NULL;
     search.started_ns = now_ns();
+    if (search.random || search.replay)
+        model__run.options.reduce = false;
+    model__reduce_begin();
     if (search.random)
         model__run.options.preemptions = model__run.options.stale_reads = MODEL_UNLIMITED;
     if (search.replay && !prescribe_replay(settings->replay)) {
@@ -261,6 +277,8 @@ static void print_extent(enum search_end end)
         printf("exhaustive up to %d preemptions", options->preemptions);
     if (!search.replay && !search.random && model__run.stale_reads_ran_out)
         printf(" and %d stale reads", options->stale_reads);
+    if (options->reduce)
+        printf(", reduced (%lld were cut short)", (long long)search.pruned);
 }
 
 static void print_failure(const char *name)

@@ -92,6 +92,7 @@ struct thread {
     struct view acquire_fence; /* what an acquire fence would add */
     enum thread_state state;
     unsigned id;
+    uint64_t trail; /* hash of what it has read, for the reduction */
     int16_t clock;
     bool just_switched; /* has done nothing visible since it was chosen to run */
     bool joined;
@@ -128,6 +129,8 @@ _Noreturn void model__abandon(void);
 unsigned model__choose(unsigned count);
 /* As above; in random mode 0 is taken `weight` times as often as each other. */
 unsigned model__choose_weighted(unsigned count, unsigned weight);
+/* Which thread goes on; ends the execution here if the reduction knows the state. */
+unsigned model__choose_thread(unsigned count, unsigned weight);
 /* The executions done so far by the running check. */
 int64_t model__executions(void);
 
@@ -138,6 +141,7 @@ struct store {
     clock_vector seen; /* each thread's clock when it first read or wrote it, or NEVER */
     struct view message;
     int32_t seq_cst_step; /* of the first seq_cst access to it; 0: none */
+    uint32_t event;       /* who wrote it, and at what time of its own clock */
     uint8_t stale_reads[MODEL_MAX_THREADS];
 };
 
@@ -149,6 +153,7 @@ struct location {
     int32_t block;   /* of model_alloc; -1: other memory */
     uint32_t newest; /* index; the store is at newest % MAX_HISTORY */
     uint32_t oldest;
+    uint64_t trail; /* hash of who has written it, for the reduction */
     struct store stores[MAX_HISTORY];
 };
 
@@ -174,6 +179,17 @@ static inline struct store *newest_store(struct location *location)
 
 uint64_t model__memory_read(const volatile void *address, size_t size);
 void model__memory_write(volatile void *address, size_t size, uint64_t value);
+
+/* ---- reduce.c: states seen before ---- */
+
+void model__reduce_begin(void);
+bool model__visited_before(void);
+
+static inline uint64_t model__mix(uint64_t hash, uint64_t value)
+{
+    hash = ((hash + UINT64_C(0x9E3779B97F4A7C15)) ^ value) * UINT64_C(0xBF58476D1CE4E5B9);
+    return hash ^ hash >> 29;
+}
 
 /* ---- heap.c: model_alloc ---- */
 
@@ -248,10 +264,13 @@ struct run {
     int preemptions_used;
     bool stale_reads_ran_out; /* in any execution of this check */
     uint32_t changes;         /* stores that changed a value */
+    uint64_t locations_hash;  /* the sum of what the trails of all locations hash to */
+    uint64_t seq_cst_trail;   /* hash of the order of seq_cst operations */
     clock_vector fenced;      /* what all seq_cst fences so far have seen */
     int64_t now_ns;
     uint64_t seed;
     bool failed;
+    bool pruned; /* ended, because it came to a state that is known */
     char message[600];
 };
 

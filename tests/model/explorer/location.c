@@ -146,6 +146,7 @@ static struct location *location_new(uint32_t slot, uintptr_t address, size_t si
     location->address = address;
     location->number = index;
     location->live = false;
+    location->trail = 0;
     location->block = model__heap_block(address);
     return location;
 }

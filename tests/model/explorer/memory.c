@@ -96,7 +96,7 @@ static struct store *choose_store(struct location *location, struct thread *self
         run->stale_reads_ran_out = true;
         return newest_store(location);
     }
-    unsigned chosen = model__choose_weighted(count, 2);
+    unsigned chosen = model__choose_thread(count, 2);
     struct store *store = &location->stores[candidates[chosen] % MAX_HISTORY];
     if (chosen > 0) {
         run->stale_reads_left--;
@@ -107,17 +107,30 @@ static struct store *choose_store(struct location *location, struct thread *self
 
 /* ---- What becomes known ---- */
 
+static uint32_t event_of(const struct thread *self)
+{
+    return (self->id + 1) << 16 | (uint32_t)self->clock;
+}
+
+static void note_seq_cst(const struct thread *self)
+{
+    model__run.seq_cst_trail = model__mix(model__run.seq_cst_trail, event_of(self));
+}
+
 static void mark_seen(struct store *store, const struct thread *self, bool seq_cst)
 {
     if (store->seen[self->id] == NEVER)
         store->seen[self->id] = self->clock;
     if (seq_cst && store->seq_cst_step == 0)
         store->seq_cst_step = model__run.step;
+    if (seq_cst)
+        note_seq_cst(self);
 }
 
 static void note_read(struct store *store, struct thread *self, int order)
 {
     mark_seen(store, self, order == __ATOMIC_SEQ_CST);
+    self->trail = model__mix(self->trail, store->event);
     view_join(takes_acquire(order) ? &self->view : &self->acquire_fence, &store->message);
 }
 
@@ -136,6 +149,10 @@ static void append_store(struct location *location, struct thread *self, uint64_
         location->oldest++;
     struct store *store = newest_store(location);
     store->value = value;
+    store->event = event_of(self);
+    run->locations_hash -= model__mix(location->trail, location->address);
+    location->trail = model__mix(location->trail, store->event);
+    run->locations_hash += model__mix(location->trail, location->address);
     store->message = message;
     store->seen = (clock_vector){0} + NEVER;
     store->seq_cst_step = 0;
@@ -158,6 +175,7 @@ void model__seq_cst_fence(struct thread *self)
     self->view.fence = run->step;
     run->fenced = self->view.visible;
     self->release_fence = self->view;
+    note_seq_cst(self);
 }
 
 /* ---- The operations ---- */
@@ -280,6 +298,7 @@ static bool cas_fail(struct location *location, struct thread *self, struct stor
     event->stale = store != newest_store(location);
     event->second = newest_store(location)->value;
     event->succeeded = false;
+    self->trail = model__mix(self->trail, UINT64_MAX - spurious);
     event->spurious = spurious;
     model__memory_write(expected, location->size, store->value);
     return false;

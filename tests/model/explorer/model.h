@@ -55,6 +55,7 @@ struct model_options {
     int max_steps;          /* operations in one execution; more are a livelock: default 4000 */
     int64_t max_executions; /* default 20 million */
     int seconds;            /* default: no limit */
+    bool reduce;            /* see README: no state twice. Not with plain shared variables */
     bool fresh_cas;         /* a failing CAS reads the newest store only */
     bool allow_leaks;       /* model_alloc'ed memory may outlive the test */
     const char *expect;     /* the test must fail, with a message that contains this */

@@ -233,7 +233,7 @@ void model__schedule_point(struct thread *self)
     unsigned others = runnable() & ~bit(self);
     if (others == 0)
         return;
-    unsigned choice = model__choose_weighted((unsigned)__builtin_popcount(others) + 1, 3);
+    unsigned choice = model__choose_thread((unsigned)__builtin_popcount(others) + 1, 3);
     if (choice == 0)
         return;
     run->preemptions_left--;
@@ -244,7 +244,7 @@ void model__schedule_point(struct thread *self)
 static void run_another(struct thread *self)
 {
     unsigned set = runnable_or_last_resort();
-    unsigned choice = model__choose((unsigned)__builtin_popcount(set));
+    unsigned choice = model__choose_thread((unsigned)__builtin_popcount(set), 1);
 
     switch_to(model__nth_thread(set, choice), self->state == THREAD_FINISHED);
 }
@@ -382,10 +382,11 @@ static void execution_begin(void)
     run->timeouts_left = options->timeouts;
     run->preemptions_used = 0;
     run->changes = 0;
+    run->locations_hash = run->seq_cst_trail = 0;
     run->fenced = (clock_vector){0};
     run->now_ns = INT64_C(1000000000);
     run->seed = 1;
-    run->failed = false;
+    run->failed = run->pruned = false;
     model__locations_reset();
     model__heap_reset();
     model__trace_reset();

@@ -47,6 +47,7 @@ const struct model__settings *model__settings(void)
         .stale_reads = number_from("MODEL_STALE_READS", -1),
         .max_executions = number_from("MODEL_MAX_EXECUTIONS", -1),
         .seconds = number_from("MODEL_SECONDS", -1),
+        .reduce = number_from("MODEL_REDUCE", -1),
         .random = text_from("MODEL_RANDOM") != NULL,
         .random_seed = (uint64_t)number_from("MODEL_RANDOM", 0),
         .replay = text_from("MODEL_REPLAY"),
@@ -93,6 +94,11 @@ struct model_options model__effective_options(const struct model_options *option
         result.stale_reads = (int)at_most(settings->stale_reads, MODEL_UNLIMITED);
     if (settings->max_executions >= 0)
         result.max_executions = settings->max_executions;
+    if (settings->reduce >= 0)
+        result.reduce = settings->reduce != 0;
+#ifdef MODEL_ASAN
+    result.reduce = false; /* the sanitizer's side of a stack that is never left would leak */
+#endif
     if (settings->seconds >= 0)
         result.seconds = (int)at_most(settings->seconds, 1000000);
     return result;

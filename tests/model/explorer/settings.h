@@ -10,6 +10,7 @@ struct model__settings {
     int64_t stale_reads;
     int64_t max_executions;
     int64_t seconds;
+    int64_t reduce;
     bool random;
     uint64_t random_seed;
     const char *replay;

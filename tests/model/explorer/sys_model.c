@@ -55,6 +55,7 @@ static bool wait_in_futex(uint32_t *word, uint32_t expected, bool timed, int64_t
         return false;
     }
     if (returns_for_no_reason()) {
+        self->trail = model__mix(self->trail, UINT64_MAX);
         model__trace(self, TRACE_WAIT_SPURIOUS);
         return true;
     }
@@ -113,6 +114,8 @@ void blz__futex_wake(uint32_t *word, int count)
         struct thread *woken = model__nth_thread(sleepers, choice);
 
         sleepers &= ~(1u << woken->id);
+        woken->trail = model__mix(woken->trail, (uint64_t)self->id << 32 | (uint64_t)self->clock);
+        self->trail = model__mix(self->trail, woken->id);
         model__make_ready(woken);
         struct trace_event *event = model__trace(self, TRACE_WAKE);
         event->value = 1;
