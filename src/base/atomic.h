@@ -29,13 +29,13 @@
 
 #ifndef BLZ_MODEL
 
-#define blz__load(p, mo)          __atomic_load_n((p), __ATOMIC_##mo)
-#define blz__store(p, v, mo)      __atomic_store_n((p), (v), __ATOMIC_##mo)
-#define blz__swap(p, v, mo)       __atomic_exchange_n((p), (v), __ATOMIC_##mo)
-#define blz__fetch_add(p, v, mo)  __atomic_fetch_add((p), (v), __ATOMIC_##mo)
-#define blz__fetch_sub(p, v, mo)  __atomic_fetch_sub((p), (v), __ATOMIC_##mo)
-#define blz__fetch_or(p, v, mo)   __atomic_fetch_or((p), (v), __ATOMIC_##mo)
-#define blz__fetch_and(p, v, mo)  __atomic_fetch_and((p), (v), __ATOMIC_##mo)
+#define blz__load(p, mo)         __atomic_load_n((p), __ATOMIC_##mo)
+#define blz__store(p, v, mo)     __atomic_store_n((p), (v), __ATOMIC_##mo)
+#define blz__swap(p, v, mo)      __atomic_exchange_n((p), (v), __ATOMIC_##mo)
+#define blz__fetch_add(p, v, mo) __atomic_fetch_add((p), (v), __ATOMIC_##mo)
+#define blz__fetch_sub(p, v, mo) __atomic_fetch_sub((p), (v), __ATOMIC_##mo)
+#define blz__fetch_or(p, v, mo)  __atomic_fetch_or((p), (v), __ATOMIC_##mo)
+#define blz__fetch_and(p, v, mo) __atomic_fetch_and((p), (v), __ATOMIC_##mo)
 
 /* Compare and swap; on failure *expected is what was found. `weak` may fail for no reason. */
 #define blz__cas(p, expected, v, mo, fail_mo) \
@@ -77,37 +77,37 @@ static inline void blz__spin_hint(void)
 
 #include "model.h" /* tests/model: the explorer's side of this contract */
 
-#define blz__load(p, mo)                                                                         \
-    ((__typeof__(*(p)))(uintptr_t)model_load(                                                    \
-        (p), sizeof *(p), MODEL_SITE(MODEL_OP_LOAD, __ATOMIC_##mo, __ATOMIC_##mo, #p)))
-#define blz__store(p, v, mo)                                                                     \
-    model_store((p), sizeof *(p), (uint64_t)(uintptr_t)(v),                                      \
+#define blz__load(p, mo)                                                              \
+    ((__typeof__(*(p)))(uintptr_t)model_load((p), sizeof *(p),                        \
+                                             MODEL_SITE(MODEL_OP_LOAD, __ATOMIC_##mo, \
+                                                        __ATOMIC_##mo, #p)))
+#define blz__store(p, v, mo)                                \
+    model_store((p), sizeof *(p), (uint64_t)(uintptr_t)(v), \
                 MODEL_SITE(MODEL_OP_STORE, __ATOMIC_##mo, __ATOMIC_##mo, #p))
 /* An assignment, because a caller may ignore its value without a warning. */
-#define blz__model_rmw(p, op, v, mo, what)                                                       \
-    ((__typeof__(*(p))){0} = (__typeof__(*(p)))(uintptr_t)model_rmw(                             \
-         (p), sizeof *(p), op, (uint64_t)(uintptr_t)(v),                                         \
-         MODEL_SITE(MODEL_OP_RMW, mo, mo, what)))
+#define blz__model_rmw(p, op, v, mo, what)                                                      \
+    ((__typeof__(*(p))){0} =                                                                    \
+         (__typeof__(*(p)))(uintptr_t)model_rmw((p), sizeof *(p), op, (uint64_t)(uintptr_t)(v), \
+                                                MODEL_SITE(MODEL_OP_RMW, mo, mo, what)))
 #define blz__swap(p, v, mo)      blz__model_rmw(p, MODEL_SWAP, v, __ATOMIC_##mo, #p)
 #define blz__fetch_add(p, v, mo) blz__model_rmw(p, MODEL_ADD, v, __ATOMIC_##mo, #p)
 #define blz__fetch_sub(p, v, mo) blz__model_rmw(p, MODEL_SUB, v, __ATOMIC_##mo, #p)
 #define blz__fetch_or(p, v, mo)  blz__model_rmw(p, MODEL_OR, v, __ATOMIC_##mo, #p)
 #define blz__fetch_and(p, v, mo) blz__model_rmw(p, MODEL_AND, v, __ATOMIC_##mo, #p)
-#define blz__cas(p, expected, v, mo, fail_mo)                                                    \
-    model_cas((p), sizeof *(p), (expected), (uint64_t)(uintptr_t)(v), false,                     \
+#define blz__cas(p, expected, v, mo, fail_mo)                                \
+    model_cas((p), sizeof *(p), (expected), (uint64_t)(uintptr_t)(v), false, \
               MODEL_SITE(MODEL_OP_CAS, __ATOMIC_##mo, __ATOMIC_##fail_mo, #p))
-#define blz__cas_weak(p, expected, v, mo, fail_mo)                                               \
-    model_cas((p), sizeof *(p), (expected), (uint64_t)(uintptr_t)(v), true,                      \
+#define blz__cas_weak(p, expected, v, mo, fail_mo)                          \
+    model_cas((p), sizeof *(p), (expected), (uint64_t)(uintptr_t)(v), true, \
               MODEL_SITE(MODEL_OP_CAS, __ATOMIC_##mo, __ATOMIC_##fail_mo, #p))
-#define blz__fence_seq_cst()                                                                     \
+#define blz__fence_seq_cst() \
     model_fence(MODEL_SITE(MODEL_OP_FENCE, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST, ""))
-#define blz__spin_hint()                                                                         \
+#define blz__spin_hint() \
     model_spin_hint(MODEL_SITE(MODEL_OP_SPIN, __ATOMIC_RELAXED, __ATOMIC_RELAXED, ""))
-#define blz__plain_read(p)                                                                       \
+#define blz__plain_read(p) \
     model_plain_read((p), MODEL_SITE(MODEL_OP_PLAIN_READ, __ATOMIC_RELAXED, __ATOMIC_RELAXED, #p))
-#define blz__plain_write(p)                                                                      \
-    model_plain_write((p),                                                                       \
-                      MODEL_SITE(MODEL_OP_PLAIN_WRITE, __ATOMIC_RELAXED, __ATOMIC_RELAXED, #p))
+#define blz__plain_write(p) \
+    model_plain_write((p), MODEL_SITE(MODEL_OP_PLAIN_WRITE, __ATOMIC_RELAXED, __ATOMIC_RELAXED, #p))
 
 #endif /* BLZ_MODEL */
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blitz: all public headers. */
+#ifndef BLITZ_H
+#define BLITZ_H
+
+#include <blitz/async.h>
+#include <blitz/base.h>
+#include <blitz/future.h>
+#include <blitz/oneshot.h>
+#include <blitz/runtime.h>
+#include <blitz/stats.h>
+#include <blitz/task.h>
+#include <blitz/version.h>
+#include <blitz/waker.h>
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Async functions: straight-line code that waits without blocking its thread.
+ *
+ *     struct greet {
+ *         BLZ_FRAME;                      // first
+ *         const char *name;               // an argument
+ *         int i;                          // lives over an await, so it is here and not a local
+ *         int64_t rc;
+ *         blz_future pause;
+ *     };
+ *
+ *     BLZ_ASYNC(greet)                    // here `self` is the frame
+ *     {
+ *         BLZ_BEGIN;
+ *         for (self->i = 0; self->i < 3; self->i++) {
+ *             printf("hello %s\n", self->name);
+ *             BLZ_AWAIT(self->rc, blz_yield(&self->pause));
+ *         }
+ *         BLZ_END(0);
+ *     }
+ *
+ *     int main(void) { return BLZ_RUN(greet, .name = "world") < 0; }
+ *
+ * The function is an ordinary C function that returns at each await and is called again later: it
+ * jumps to where it left off. From that follow its rules:
+ *
+ * - What must survive an await is in the frame. A local is fine in a block without an await. The
+ *   compiler rejects most mistakes; blitz-check-frames and BLZ_DEBUG_FRAMES find the others.
+ * - BLZ_BEGIN comes first, BLZ_END(result) last; leave early by `goto out`, a label before BLZ_END.
+ * - No await inside a `switch` of your own; it aborts with a sentence when it resumes. At most one
+ *   await on a line.
+ *
+ * An await gives the awaited future's result, or -ECANCELED if the task (or the enclosing scope)
+ * has been cancelled: clean up and return, as for any error. Awaits in the cleanup must be
+ * shielded, or they are refused as well.
+ *
+ * Define BLZ_DEBUG_FRAMES before including this header to make every await suspend at least once
+ * and to fill the stack with rubbish before each resume: a value kept in a local is then lost for
+ * sure. docs/guide/frames.md has all the rules, and which tool finds which mistake.
+ *
+ * The async macros are C only. C++ code spawns, blocks on and calls back (blitz/task.h).
+ */
+#ifndef BLITZ_ASYNC_H
+#define BLITZ_ASYNC_H
+
+#include <blitz/future.h>
+#include <blitz/task.h>
+
+#ifndef __cplusplus
+
+/* The header of a frame: the first member of the struct. */
+#define BLZ_FRAME blz_future blz_frame
+
+/*
+ * Begins the definition of the async function `fn`, whose frame is `struct fn`. Inside, `self` is
+ * the frame and `cx` the context.
+ */
+#define BLZ_ASYNC(fn) BLZ_ASYNC_(static, fn)
+
+/* The same for a function that other files use; they say BLZ_DECLARE_EXTERN(fn). */
+#define BLZ_ASYNC_EXTERN(fn) BLZ_ASYNC_(BLZ_NOTHING_, fn)
+
+/* Announces a function that is defined further down, or in another file. */
+#define BLZ_DECLARE(fn)        static const blz_future_ops fn##_ops
+#define BLZ_DECLARE_EXTERN(fn) extern const blz_future_ops fn##_ops
+
+/* `default` stands here because a label at the end would be jumped to over every local's scope. */
+#define BLZ_BEGIN                          \
+    (void)cx;                              \
+    switch (self->blz_frame.line) {        \
+    default:                               \
+        blz_bad_resume_(&self->blz_frame); \
+    case 0:;
+
+#define BLZ_END(value)                                 \
+    return blz_future_done(&self->blz_frame, (value)); \
+    }                                                  \
+    BLZ_GUARD_POP_                                     \
+    blz_stray_break_(&self->blz_frame)
+
+/*
+ * Waits until `future_expr` (an expression of type blz_future *) is ready; `dst` gets its result.
+ * A statement. Refused with -ECANCELED in a cancelled scope.
+ */
+#define BLZ_AWAIT(dst, future_expr)                                      \
+    do {                                                                 \
+        blz_await_start_(&self->blz_frame, (future_expr), __LINE__, cx); \
+        __attribute__((fallthrough));                                    \
+        BLZ_RESUME_POINT_                                                \
+        if (blz_await_poll_(&self->blz_frame, cx) == BLZ_PENDING)        \
+            return BLZ_PENDING;                                          \
+        (dst) = blz_await_result_(&self->blz_frame);                     \
+    } while (0)
+
+/* The same, and holds off a cancellation until it is done. For cleanup that itself must wait. */
+#define BLZ_AWAIT_SHIELDED(dst, future_expr)                                      \
+    do {                                                                          \
+        blz_await_shield_(&self->blz_frame, cx);                                  \
+        blz_await_start_shielded_(&self->blz_frame, (future_expr), __LINE__, cx); \
+        __attribute__((fallthrough));                                             \
+        BLZ_RESUME_POINT_                                                         \
+        if (blz_await_poll_(&self->blz_frame, cx) == BLZ_PENDING)                 \
+            return BLZ_PENDING;                                                   \
+        (dst) = blz_await_unshield_(&self->blz_frame, cx);                        \
+    } while (0)
+
+/*
+ * Awaits another async function in place: BLZ_CALL(self->rc, self->child, fetch, .url = url). Its
+ * frame is `slot`, a member of ours of type struct fetch.
+ */
+#define BLZ_CALL(...) BLZ_CALL_(__VA_ARGS__, )
+#define BLZ_CALL_(dst, slot, fn, ...) \
+    BLZ_AWAIT(dst,                    \
+              ((slot) = (struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, &(slot).blz_frame))
+
+/* A boxed call, for recursion: BLZ_AWAIT(self->rc, BLZ_BOX(&self->box, walk, .node = left)). */
+#define BLZ_BOX(box, ...) BLZ_BOX_(box, __VA_ARGS__, )
+#define BLZ_BOX_(box, fn, ...) \
+    blz_box_init((box), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn))
+
+/*
+ * Spawns `fn` as a task of the current runtime and lets go of it. 0 or a negative errno (-ENOMEM;
+ * -ESHUTDOWN: the runtime is ending; -ENXIO: no runtime on this thread).
+ *
+ *     rc = BLZ_SPAWN(echo, .conn = conn);
+ */
+#define BLZ_SPAWN(...) \
+    BLZ_SPAWN_((&(blz_spawn_args){.site = BLZ_SITE_(__VA_ARGS__, )}), __VA_ARGS__, )
+
+/* The same with a handle to join, cancel or detach: BLZ_SPAWN_JOIN(&self->h, fn, .arg = x). */
+#define BLZ_SPAWN_JOIN(handle_ptr, ...)                                                       \
+    BLZ_SPAWN_((&(blz_spawn_args){.handle = (handle_ptr), .site = BLZ_SITE_(__VA_ARGS__, )}), \
+               __VA_ARGS__, )
+
+/*
+ * The same with everything: runtime, name, pinning (see blz_spawn_args in blitz/task.h).
+ *
+ *     rc = BLZ_SPAWN_WITH((&(blz_spawn_args){.rt = rt, .name = "logger"}), logger, .fd = fd);
+ */
+#define BLZ_SPAWN_WITH(args, ...) \
+    BLZ_SPAWN_(blz_spawn_site_((args), BLZ_SITE_(__VA_ARGS__, )), __VA_ARGS__, )
+
+/* Spawns on the given runtime, from any thread. */
+#define BLZ_SPAWN_ON(runtime, handle_ptr, ...)                        \
+    BLZ_SPAWN_((&(blz_spawn_args){.rt = (runtime),                    \
+                                  .handle = (handle_ptr),             \
+                                  .site = BLZ_SITE_(__VA_ARGS__, )}), \
+               __VA_ARGS__, )
+
+/* Spawns a child of a scope (blz_scope in blitz/task.h). */
+#define BLZ_SCOPE_SPAWN(scope_ptr, ...)                                                     \
+    BLZ_SPAWN_((&(blz_spawn_args){.scope = (scope_ptr), .site = BLZ_SITE_(__VA_ARGS__, )}), \
+               __VA_ARGS__, )
+
+/* Runs `fn` to its end on a runtime of its own, with this thread as a worker; gives its result. */
+#define BLZ_RUN(...)               BLZ_RUN_(NULL, __VA_ARGS__, )
+#define BLZ_RUN_WITH(options, ...) BLZ_RUN_((options), __VA_ARGS__, )
+
+/* Runs `fn` on `rt` and blocks this thread until it has ended; gives its result. */
+#define BLZ_BLOCK_ON(rt, ...) BLZ_BLOCK_ON_((rt), __VA_ARGS__, )
+
+/*
+ * For a frame that ends in a flexible array: room for `n` bytes behind it, not cleared. As an
+ * argument: BLZ_SPAWN(echo, BLZ_TAIL(4096), .conn = conn).
+ */
+#define BLZ_TAIL(n) .blz_frame.result = (int64_t)(n)
+
+/* ---- What the macros are made of ---- */
+
+#define BLZ_NOTHING_
+#define BLZ_STRING_(x)     #x
+#define BLZ_STRING(x)      BLZ_STRING_(x)
+#define BLZ_SITE_(fn, ...) #fn " at " __FILE__ ":" BLZ_STRING(__LINE__)
+
+#define BLZ_ASYNC_(linkage, fn)                                                                    \
+    static blz_poll fn##_poll(struct fn *self, blz_cx *cx) BLZ_POLL_ATTRIBUTE_;                    \
+    static blz_poll fn##_resume_(blz_future *future, blz_cx *cx)                                   \
+    {                                                                                              \
+        _Static_assert(offsetof(struct fn, blz_frame) == 0, "BLZ_FRAME must come first");          \
+        _Static_assert(_Alignof(struct fn) <= 16, "a frame is aligned to at most 16 bytes");       \
+        BLZ_SCRIBBLE_();                                                                           \
+        return fn##_poll((struct fn *)(void *)future, cx);                                         \
+    }                                                                                              \
+    linkage const blz_future_ops fn##_ops = {.name = #fn, .file = __FILE__, .poll = fn##_resume_}; \
+    BLZ_GUARD_PUSH_                                                                                \
+    static blz_poll fn##_poll(struct fn *self, blz_cx *cx)
+
+#define BLZ_SPAWN_(args, fn, ...) \
+    blz_spawn((args), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn))
+#define BLZ_RUN_(options, fn, ...)                                                               \
+    blz_run((options), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn), \
+            BLZ_SITE_(fn, ))
+#define BLZ_BLOCK_ON_(rt, fn, ...)                                                               \
+    blz_block_on((rt), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn), \
+                 BLZ_SITE_(fn, ))
+
+/*
+ * Lost locals become errors, in async functions only: BLZ_ASYNC turns the warnings on and BLZ_END
+ * restores what was. The push stands in front of the function because clang looks there to decide
+ * whether to analyse it at all; both compilers then go by the place where the variable is used. But
+ * gcc reports a jump over an initialiser at the `case`, which is written here; where this is a
+ * system header it would keep quiet, if it were not told to look into those for this one token.
+ */
+/* clang-format off */
+#if defined(__clang__)
+#define BLZ_GUARD_PUSH_                                               \
+    _Pragma("clang diagnostic push")                                  \
+    _Pragma("clang diagnostic error \"-Wconditional-uninitialized\"") \
+    _Pragma("clang diagnostic error \"-Wsometimes-uninitialized\"")   \
+    _Pragma("clang diagnostic error \"-Wuninitialized\"")
+#define BLZ_GUARD_POP_ _Pragma("clang diagnostic pop")
+#define BLZ_RESUME_POINT_ case __LINE__:
+#else
+#define BLZ_GUARD_PUSH_                                       \
+    _Pragma("GCC diagnostic push")                            \
+    _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")    \
+    _Pragma("GCC diagnostic error \"-Wmaybe-uninitialized\"") \
+    _Pragma("GCC diagnostic error \"-Wuninitialized\"")
+#define BLZ_GUARD_POP_ _Pragma("GCC diagnostic pop")
+#define BLZ_RESUME_POINT_                                  \
+    _Pragma("GCC diagnostic warning \"-Wsystem-headers\"") \
+    case __LINE__:                                         \
+    _Pragma("GCC diagnostic ignored \"-Wsystem-headers\"")
+#endif
+/* clang-format on */
+
+BLZ_API BLZ_NORETURN BLZ_COLD void blz_bad_resume_(const blz_future *self);
+BLZ_API BLZ_NORETURN BLZ_COLD void blz_stray_break_(const blz_future *self);
+BLZ_API BLZ_COLD void blz_await_refuse_(blz_future *child, blz_cx *cx, int64_t error);
+BLZ_API BLZ_COLD blz_poll blz_await_refused_(blz_future *child, blz_cx *cx);
+BLZ_API void blz_debug_scribble_(void);
+
+#ifdef BLZ_DEBUG_FRAMES
+#define BLZ_POLL_ATTRIBUTE_ __attribute__((noinline))
+#define BLZ_SCRIBBLE_()     blz_debug_scribble_()
+#define BLZ_AWAIT_FLAGS_    BLZ_FUTURE_FRESH_
+#else
+#define BLZ_POLL_ATTRIBUTE_
+#define BLZ_SCRIBBLE_()  ((void)0)
+#define BLZ_AWAIT_FLAGS_ 0u
+#endif
+
+/*
+ * A bit of `flags` that only BLZ_DEBUG_FRAMES uses. In a frame: its await has not suspended yet. In
+ * its child too: the child is ready, and its result is held back until the frame has suspended.
+ */
+#define BLZ_FUTURE_FRESH_ 0x10u
+
+static inline void blz_await_start_(blz_future *self, blz_future *child, uint32_t line, blz_cx *cx)
+{
+    self->child = child;
+    self->line = line;
+    self->flags |= BLZ_AWAIT_FLAGS_;
+    if (blz_unlikely(blz_cancelled(cx)))
+        blz_await_refuse_(child, cx, -ECANCELED);
+}
+
+/*
+ * The shield comes before the child is made, so that nothing in it sees the cancellation. Where
+ * there are no more shields, `child` says so until the child is known.
+ */
+static inline void blz_await_shield_(blz_future *self, blz_cx *cx)
+{
+    self->child = blz_shield(cx) < 0 ? self : NULL;
+}
+
+static inline void blz_await_start_shielded_(blz_future *self, blz_future *child, uint32_t line,
+                                             blz_cx *cx)
+{
+    bool shielded = self->child == NULL;
+
+    blz_await_start_(self, child, line, cx);
+    if (blz_unlikely(!shielded))
+        blz_await_refuse_(child, cx, -EOVERFLOW);
+}
+
+static inline blz_poll blz_await_child_(blz_future *child, blz_cx *cx)
+{
+    if (blz_unlikely(child->flags & BLZ_FUTURE_REFUSED))
+        return blz_await_refused_(child, cx);
+    return child->ops->poll(child, cx);
+}
+
+#ifndef BLZ_DEBUG_FRAMES
+static inline blz_poll blz_await_poll_(blz_future *self, blz_cx *cx)
+{
+    return blz_await_child_(self->child, cx);
+}
+#else
+static inline blz_poll blz_await_poll_(blz_future *self, blz_cx *cx)
+{
+    blz_future *child = self->child;
+    bool held = self->flags & child->flags & BLZ_FUTURE_FRESH_;
+
+    if (!held && blz_await_child_(child, cx) == BLZ_PENDING) {
+        self->flags &= ~BLZ_FUTURE_FRESH_;
+        return BLZ_PENDING;
+    }
+    if (!held && (self->flags & BLZ_FUTURE_FRESH_)) {
+        child->flags |= BLZ_FUTURE_FRESH_;
+        return blz_cx_yield(cx);
+    }
+    self->flags &= ~BLZ_FUTURE_FRESH_;
+    child->flags &= ~BLZ_FUTURE_FRESH_;
+    return BLZ_READY;
+}
+#endif
+
+static inline int64_t blz_await_result_(blz_future *self)
+{
+    int64_t result = self->child->result;
+
+    self->child = NULL;
+    return result;
+}
+
+static inline int64_t blz_await_unshield_(blz_future *self, blz_cx *cx)
+{
+    bool refused = self->child->flags & BLZ_FUTURE_REFUSED;
+    int64_t result = blz_await_result_(self);
+
+    if (blz_likely(!refused || result != -EOVERFLOW))
+        blz_unshield(cx);
+    return result;
+}
+
+static inline blz_spawn_args *blz_spawn_site_(blz_spawn_args *args, const char *site)
+{
+    args->site = site;
+    return args;
+}
+
+#endif /* __cplusplus */
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every public header needs: linkage, a few attributes, errors, the allocator, time units.
+ *
+ * Errors are negative errno values in an int or int64_t; success is zero or more. Nothing in the
+ * library sets errno.
+ *
+ *     int64_t rc = BLZ_RUN(serve);
+ *     if (rc < 0)
+ *         fprintf(stderr, "serve: %s\n", blz_strerror((int)rc));
+ */
+#ifndef BLITZ_BASE_H
+#define BLITZ_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define BLZ_BEGIN_DECLS extern "C" {
+#define BLZ_END_DECLS   }
+#else
+#define BLZ_BEGIN_DECLS
+#define BLZ_END_DECLS
+#endif
+
+#define BLZ_API       __attribute__((visibility("default")))
+#define BLZ_NODISCARD __attribute__((warn_unused_result))
+#define BLZ_NORETURN  __attribute__((noreturn))
+#define BLZ_COLD      __attribute__((cold, noinline))
+
+#define blz_likely(x)   __builtin_expect(!!(x), 1)
+#define blz_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* The struct that holds `member` at `ptr`. */
+#define blz_container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+/* Durations are int64_t nanoseconds: 30 * BLZ_SEC. */
+#define BLZ_NSEC ((int64_t)1)
+#define BLZ_USEC ((int64_t)1000)
+#define BLZ_MSEC ((int64_t)1000000)
+#define BLZ_SEC  ((int64_t)1000000000)
+
+BLZ_BEGIN_DECLS
+
+/*
+ * Where a runtime gets its memory. `alloc` returns memory of the given size, aligned to `align` (a
+ * power of two), or NULL; `free` gets back exactly what was allocated, with the same size and
+ * alignment. Both may be called from any thread, never under a lock of the library.
+ */
+typedef struct blz_allocator {
+    void *(*alloc)(void *ctx, size_t size, size_t align);
+    void (*free)(void *ctx, void *ptr, size_t size, size_t align);
+    void *ctx;
+} blz_allocator;
+
+/* The text for a result (negative errno, or zero and more: "success"). Never NULL. [any thread] */
+BLZ_API const char *blz_strerror(int error);
+
+BLZ_END_DECLS
+#endif

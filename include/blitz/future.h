@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Futures: what can be awaited.
+ *
+ * A future is a struct that begins with a blz_future. It is polled until it is ready; then its
+ * result is valid and it is not polled again. Nothing is allocated: the struct lives in the frame
+ * of whoever awaits it. Most code never polls by hand, it writes async functions (blitz/async.h);
+ * but a hand-written poll function is the same thing:
+ *
+ *     struct countdown { blz_future future; int left; };
+ *
+ *     static blz_poll countdown_poll(blz_future *f, blz_cx *cx)
+ *     {
+ *         struct countdown *c = (struct countdown *)f;
+ *         if (c->left-- > 0)
+ *             return blz_cx_yield(cx);
+ *         return blz_future_done(f, 0);
+ *     }
+ *     static const blz_future_ops countdown_ops = { .name = "countdown", .poll = countdown_poll };
+ *
+ * The rules of a poll function:
+ * - It returns BLZ_READY once, after setting `result` (blz_future_done does both), or BLZ_PENDING
+ *   after arranging for the task to be woken: it polled a child that is pending, it handed out a
+ *   waker (blz_cx_waker), or it asked to be polled again (blz_cx_yield).
+ * - It may be polled although nothing has changed. It never blocks.
+ * - Once polled, a future is polled until it is ready: there is no dropping half way. To end it
+ *   early it is cancelled, and then completes with -ECANCELED, or with its real result if that
+ *   came first.
+ *
+ * Cancellation belongs to a scope: the whole task, or the branch of a combinator. When a scope is
+ * cancelled, `ops->cancel` is called once on each future of the scope that is being awaited, from
+ * the top down, between two polls; NULL means "whatever my child does". After that every further
+ * await in the scope is refused with -ECANCELED, unless it is shielded.
+ */
+#ifndef BLITZ_FUTURE_H
+#define BLITZ_FUTURE_H
+
+#include <blitz/base.h>
+#include <blitz/waker.h>
+#include <errno.h>
+
+BLZ_BEGIN_DECLS
+
+typedef enum blz_poll { BLZ_PENDING = 0, BLZ_READY = 1 } blz_poll;
+
+typedef struct blz_future blz_future;
+typedef struct blz_task blz_task;
+typedef struct blz_rt blz_rt;
+typedef struct blz_cx blz_cx;
+
+typedef struct blz_future_ops {
+    const char *name; /* for dumps: "accept" */
+    const char *file; /* source of the lines in `line`, or NULL */
+    blz_poll (*poll)(blz_future *self, blz_cx *cx);
+    void (*cancel)(blz_future *self, blz_cx *cx); /* NULL: cancels the child */
+} blz_future_ops;
+
+struct blz_future {
+    const blz_future_ops *ops;
+    blz_future *child; /* what this one awaits: the async stack */
+    int64_t result;    /* >= 0, or -errno; valid once ready */
+    uint32_t line;     /* async function: where to resume; 0 is the beginning */
+    uint32_t flags;    /* BLZ_FUTURE_*, and the shield depth in the upper half */
+};
+
+#define BLZ_FUTURE_CANCELLED 0x1u     /* this scope has been asked to end */
+#define BLZ_FUTURE_DELIVERED 0x2u     /* and the futures in it have been told */
+#define BLZ_FUTURE_FORCED    0x4u     /* shields no longer count */
+#define BLZ_FUTURE_REFUSED   0x8u     /* never started: its scope was cancelled */
+#define BLZ_FUTURE_REFUSAL   0x20u    /* task's root: one refused await; counts to 1,000 */
+#define BLZ_FUTURE_ALWAYS    0x8000u  /* not refused in a cancelled scope: started, and told */
+#define BLZ_FUTURE_SHIELD    0x10000u /* one shield */
+
+#define BLZ_LINE_DONE UINT32_MAX
+
+/*
+ * The context of a poll: which task is being polled, and in which cancel scope. Valid only during
+ * the poll. The fields are for the inline functions here.
+ */
+struct blz_cx {
+    blz_task *task;
+    blz_future *scope; /* the innermost cancel scope */
+    struct blz_worker *worker;
+    uint32_t budget;    /* operations left before the task must let others run */
+    uint32_t refs_left; /* wakers that can be made without an atomic operation */
+    uint32_t yielded;   /* poll again after the driver has been looked at */
+};
+
+/* Ends a poll function: stores the result and says ready. */
+static inline blz_poll blz_future_done(blz_future *self, int64_t result)
+{
+    self->result = result;
+    self->line = BLZ_LINE_DONE;
+    return BLZ_READY;
+}
+
+/* ---- Inside a poll function [task] ---- */
+
+/* A waker for the task being polled. */
+BLZ_API blz_waker blz_cx_waker(blz_cx *cx);
+
+/* Asks for another poll, after other tasks and the I/O driver have had their turn. */
+static inline blz_poll blz_cx_yield(blz_cx *cx)
+{
+    cx->yielded = 1;
+    return BLZ_PENDING;
+}
+
+/* The runtime of the task being polled. */
+BLZ_API blz_rt *blz_cx_rt(const blz_cx *cx);
+
+/*
+ * The coop budget: a leaf calls this before each operation that could succeed without waiting. On
+ * false it returns BLZ_PENDING at once; the task is polled again after the others. If it turns out
+ * that the operation has to wait, it gives the unit back.
+ */
+static inline bool blz_coop_take(blz_cx *cx)
+{
+    if (blz_unlikely(cx->budget == 0)) {
+        cx->yielded = 1;
+        return false;
+    }
+    cx->budget--;
+    return true;
+}
+
+static inline void blz_coop_give_back(blz_cx *cx)
+{
+    cx->budget++;
+}
+
+/* ---- Cancellation [task] ---- */
+
+/* Whether the scope that we are in has been cancelled and no shield holds it off. */
+static inline bool blz_cancelled(const blz_cx *cx)
+{
+    uint32_t flags = cx->scope->flags;
+    return (flags & BLZ_FUTURE_CANCELLED) &&
+           (flags < BLZ_FUTURE_SHIELD || (flags & BLZ_FUTURE_FORCED));
+}
+
+/*
+ * Defers cancellation in the current scope until blz_unshield has been called as often. Up to
+ * 65,535 deep, then -EOVERFLOW.
+ */
+BLZ_API BLZ_NODISCARD int blz_shield(blz_cx *cx);
+BLZ_API void blz_unshield(blz_cx *cx);
+
+/* Polls a child that is a cancel scope of its own, as combinators do with their branches. */
+BLZ_API blz_poll blz_poll_branch(blz_future *branch, blz_cx *cx);
+
+/* Cancels a branch: it is told now, and polling it goes on until it is ready. */
+BLZ_API void blz_cancel_branch(blz_future *branch, blz_cx *cx);
+
+/* Passes a cancellation on to a future of the same scope; for `ops->cancel`. */
+BLZ_API void blz_future_cancel(blz_future *future, blz_cx *cx);
+
+/* ---- Small futures ---- */
+
+/* Ready with a value. */
+BLZ_API blz_future *blz_ready(blz_future *op, int64_t value);
+
+/* Never ready; ends when cancelled. Interruptible. */
+BLZ_API blz_future *blz_pending(blz_future *op);
+
+/* Lets other tasks run, and the I/O driver look for events. */
+BLZ_API blz_future *blz_yield(blz_future *op);
+
+/* Calls fn(arg) at its first poll, and is ready with what it returns. */
+typedef struct blz_lazy {
+    blz_future future;
+    int64_t (*fn)(void *arg);
+    void *arg;
+} blz_lazy;
+BLZ_API blz_future *blz_lazy_init(blz_lazy *op, int64_t (*fn)(void *arg), void *arg);
+
+/* Awaits `inner`, and is ready with fn(arg, its result). */
+typedef struct blz_map {
+    blz_future future;
+    int64_t (*fn)(void *arg, int64_t result);
+    void *arg;
+} blz_map;
+BLZ_API blz_future *blz_map_init(blz_map *op, blz_future *inner,
+                                 int64_t (*fn)(void *arg, int64_t result), void *arg);
+
+/*
+ * Awaits `inner`, then the future that fn(arg, its result) returns; NULL ends with that result.
+ * The second future may live where the first one did.
+ */
+typedef struct blz_then {
+    blz_future future;
+    blz_future *(*fn)(void *arg, int64_t result);
+    void *arg;
+} blz_then;
+BLZ_API blz_future *blz_then_init(blz_then *op, blz_future *inner,
+                                  blz_future *(*fn)(void *arg, int64_t result), void *arg);
+
+/*
+ * A future on the heap: for recursion, and for children whose type the frame does not know. The
+ * memory is the runtime's and is given back when the box is ready. Made by BLZ_BOX (blitz/async.h)
+ * or by copying a prepared frame; without memory the box is ready with -ENOMEM.
+ */
+typedef struct blz_box {
+    blz_future future;
+    size_t size;
+} blz_box;
+BLZ_API blz_future *blz_box_init(blz_box *op, const void *frame, size_t size);
+
+BLZ_END_DECLS
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runtime: worker threads that run tasks.
+ *
+ * Most programs need one line: BLZ_RUN(fn, ...) in main creates a runtime, runs `fn` with the
+ * calling thread as a worker, shuts down, and returns the result. To mix with other threads:
+ *
+ *     blz_rt *rt;
+ *     int rc = blz_rt_new(&rt, NULL);                      // all workers are threads of their own
+ *     if (rc < 0)
+ *         return rc;
+ *     int64_t result = BLZ_BLOCK_ON(rt, fetch, .url = url);
+ *     rc = blz_rt_free(rt);                                // cancels what still runs, and waits
+ *
+ * Several runtimes may exist in one process. A forked child cannot use its parent's: every call
+ * returns -EOWNERDEAD there.
+ */
+#ifndef BLITZ_RUNTIME_H
+#define BLITZ_RUNTIME_H
+
+#include <blitz/future.h>
+
+BLZ_BEGIN_DECLS
+
+/* How closely tasks are watched. */
+enum {
+    BLZ_OBSERVE_SAMPLED = 0, /* the default: clocks are read for one poll in 16 */
+    BLZ_OBSERVE_FULL = 1,    /* every poll is timed */
+};
+
+/* A poll that takes too long, as the watchdog saw it. Valid during the call. */
+typedef struct blz_stuck {
+    unsigned worker;
+    uint64_t task_id;
+    const char *task; /* name of the task or of its function */
+    int64_t for_ns;   /* how long it has been going on */
+    bool refused;     /* not slow, but ignoring its cancellation: 1,000 awaits were refused */
+} blz_stuck;
+
+/* All zero means the default. An environment variable, where named, wins over a zero. */
+typedef struct blz_options {
+    unsigned workers;  /* BLZ_WORKERS; default: the CPUs we may use (affinity, cgroup quota) */
+    size_t stack_size; /* of worker threads; default: the system's */
+    const char *name;  /* prefix of thread names; default "blitz" */
+    const blz_allocator *allocator; /* copied; default: malloc and pages from the system */
+
+    /* Called on each worker thread, first and last. */
+    void (*on_thread_start)(void *arg, unsigned worker);
+    void (*on_thread_stop)(void *arg, unsigned worker);
+    /* Called on a worker before it goes to sleep and after. */
+    void (*on_thread_park)(void *arg, unsigned worker);
+    void (*on_thread_unpark)(void *arg, unsigned worker);
+    /* Called by the watchdog thread. Default: counts only. */
+    void (*on_stuck)(void *arg, const blz_stuck *stuck);
+    void *hook_arg;
+
+    int64_t watchdog_ns; /* BLZ_WATCHDOG_MS; default 25 ms, negative: no watchdog */
+    int observe;         /* BLZ_OBSERVE=full */
+    bool disable_stealing;
+    bool disable_lifo;
+    unsigned inject_interval; /* polls between looks at the shared queue; default: tuned */
+    unsigned event_interval;  /* polls between looks at the I/O driver; default 61 */
+    unsigned budget;          /* operations in one poll of a task; default 128 */
+    uint64_t seed;            /* BLZ_SEED; of the choice of victims; default: random */
+    int64_t shutdown_ns;      /* blz_rt_free's patience; default 10 s, negative: without end */
+
+    bool embedded; /* no threads: the caller's loop runs the one worker, by blz_rt_turn */
+    uint64_t reserved[6];
+} blz_options;
+
+/*
+ * Creates a runtime. `options` may be NULL. The workers start with the first task. 0, -ENOMEM,
+ * -EINVAL (an option makes no sense), or what the system says. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_rt_new(blz_rt **rt, const blz_options *options);
+
+/*
+ * Shuts down: new tasks are refused, all tasks are cancelled and run to their end until
+ * `grace_ns` has passed (negative: without limit); then shields are overridden, for a second time
+ * as long. 0, or -ETIMEDOUT if tasks did not end even so (they are in the dump). -EDEADLK on a
+ * worker. May be called again. [any thread but a worker]
+ */
+BLZ_API BLZ_NODISCARD int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns);
+
+/*
+ * Shuts down (see options.shutdown_ns) and frees the runtime. On -ETIMEDOUT the tasks that did not
+ * end are leaked on purpose, with all they use. NULL is fine. [any thread but a worker]
+ */
+BLZ_API int blz_rt_free(blz_rt *rt);
+
+/* Creates, runs one task with this thread as worker 0, shuts down, returns its result. */
+BLZ_API int64_t blz_run(const blz_options *options, const void *frame, size_t size,
+                        const char *site);
+
+/* The runtime of the worker thread that this is, or NULL. [any thread] */
+BLZ_API blz_rt *blz_rt_current(void);
+
+BLZ_API unsigned blz_rt_workers(const blz_rt *rt);
+
+/*
+ * Embedding into another event loop (options.embedded). The thread that calls blz_rt_turn first is
+ * the worker; -EPERM from any other. Loop: wait until `fd` is readable or `deadline` (monotonic
+ * ns, INT64_MAX: none) has come, then call turn, which runs what can run, does not block, and
+ * returns the number of polls. Any thread may spawn or wake meanwhile: that makes the fd readable.
+ */
+BLZ_API int blz_rt_fd(blz_rt *rt);
+BLZ_API int64_t blz_rt_deadline(blz_rt *rt);
+BLZ_API int64_t blz_rt_turn(blz_rt *rt);
+
+/*
+ * Writes one line for each live task: id, name, state, spawn site, async backtrace, how long it has
+ * waited, polls, busy time. `write` is called with each line, without newline. [any thread]
+ */
+BLZ_API int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg);
+
+/* The same to a stdio file descriptor, with newlines: blz_task_dump_fd(rt, 2). [any thread] */
+BLZ_API int blz_task_dump_fd(blz_rt *rt, int fd);
+
+BLZ_END_DECLS
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks: async functions that run concurrently, on all cores.
+ *
+ *     struct sum { BLZ_FRAME; int from, to; int64_t total; };
+ *
+ *     struct both { BLZ_FRAME; blz_handle left, right; blz_join join; int64_t rc; };
+ *
+ *     BLZ_ASYNC(both)
+ *     {
+ *         BLZ_BEGIN;
+ *         self->rc = BLZ_SPAWN_JOIN(&self->left, sum, .from = 0, .to = 500);
+ *         if (self->rc == 0)
+ *             self->rc = BLZ_SPAWN_JOIN(&self->right, sum, .from = 500, .to = 1000);
+ *         BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->left));
+ *         BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->right));
+ *         BLZ_END(self->left.result + self->right.result);
+ *     }
+ *
+ * A task is one block of memory: a header of 64 bytes and the frame of its async function. It may
+ * move between threads from one await to the next, and is never polled by two at once.
+ *
+ * A handle is used by one thread (or task) at a time. To cancel a task from elsewhere, share a
+ * reference: blz_task_ref(handle.task).
+ */
+#ifndef BLITZ_TASK_H
+#define BLITZ_TASK_H
+
+#include <blitz/future.h>
+
+BLZ_BEGIN_DECLS
+
+typedef struct blz_scope blz_scope;
+
+/* A join handle. All zero: no task. */
+typedef struct blz_handle {
+    blz_task *task; /* NULL once joined or detached */
+    int64_t result; /* of the task, once joined */
+} blz_handle;
+
+/* How to spawn. All zero means the default. */
+typedef struct blz_spawn_args {
+    blz_rt *rt;         /* default: the runtime of this thread */
+    blz_handle *handle; /* filled in on success; default: detached */
+    blz_scope *scope;   /* a child of this scope; excludes `handle` */
+    const char *name;   /* copied; for dumps */
+    const char *site;   /* where from, for dumps: "fn at file.c:12"; static storage */
+    bool local;         /* pinned: stays on the worker that spawns it (-EPERM elsewhere) */
+} blz_spawn_args;
+
+/*
+ * Spawns a copy of `frame`, an async function's frame with its arguments filled in (the header's
+ * `result` says how many bytes to leave behind it). The BLZ_SPAWN macros make the frame. 0, or
+ * -ENOMEM; -ESHUTDOWN: the runtime is ending; -ENXIO: no runtime given and none on this thread;
+ * -EOWNERDEAD: in a forked child. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size);
+
+/*
+ * Spawns and blocks this thread until the task has ended; gives its result. -EDEADLK on a worker
+ * thread. [any thread but a worker]
+ */
+BLZ_API int64_t blz_block_on(blz_rt *rt, const void *frame, size_t size, const char *site);
+
+/* ---- Handles ---- */
+
+/* The future of blz_handle_join. */
+typedef struct blz_join {
+    blz_future future;
+    blz_handle *handle;
+    bool keep;
+} blz_join;
+
+/*
+ * Awaits the end of the task: 0, and handle->result is the task's result; the handle is then
+ * empty. Interruptible: if *we* are cancelled, -ECANCELED, the task runs on and the handle stays
+ * valid. [task]
+ */
+BLZ_API blz_future *blz_handle_join(blz_join *op, blz_handle *handle);
+
+/* The same, but the handle stays valid, so that the finished frame can be read. Detach it then. */
+BLZ_API blz_future *blz_handle_join_keep(blz_join *op, blz_handle *handle);
+
+/* Blocks until the task has ended: 0 and handle->result. -EDEADLK on a worker. [any thread] */
+BLZ_API BLZ_NODISCARD int blz_handle_wait(blz_handle *handle);
+
+/* Whether the task has ended. [any thread] */
+BLZ_API bool blz_handle_done(const blz_handle *handle);
+
+/* The frame of a task that has ended (struct fn *), valid until detached; NULL before. */
+BLZ_API void *blz_handle_frame(const blz_handle *handle);
+
+/* Asks the task to end; see blz_task_cancel. An empty handle is fine. [any thread] */
+BLZ_API void blz_handle_cancel(blz_handle *handle);
+
+/* Lets go of the task, which runs on. An empty handle is fine. [any thread] */
+BLZ_API void blz_handle_detach(blz_handle *handle);
+
+/*
+ * Calls fn(arg, result) when the task has ended, on the thread on which it does, or at once if it
+ * already has; the handle is empty afterwards. -ENOMEM. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_task_on_done(blz_handle *handle,
+                                           void (*fn)(void *arg, int64_t result), void *arg);
+
+/* ---- Tasks ---- */
+
+/* The task being polled on this thread, or NULL. [any thread] */
+BLZ_API blz_task *blz_task_current(void);
+
+/* Its number: unique in the process's runtime, never reused. [any thread that has a reference] */
+BLZ_API uint64_t blz_task_id(const blz_task *task);
+
+/* Its name, or the name of its function. Valid while the task is. [any thread with a reference] */
+BLZ_API const char *blz_task_name(const blz_task *task);
+
+/* Names the current task (copied). -ENOMEM; -ENXIO: not in a task. [task] */
+BLZ_API int blz_task_set_name(const char *name);
+
+/* References: a task's memory stays while there is one. [any thread that has one] */
+BLZ_API blz_task *blz_task_ref(blz_task *task);
+BLZ_API void blz_task_unref(blz_task *task);
+
+/*
+ * Asks the task to end: its pending await returns -ECANCELED as soon as that is safe, and so does
+ * every later one outside a shield. Does not wait; join for that. One atomic operation. [any
+ * thread that has a reference]
+ */
+BLZ_API void blz_task_cancel(blz_task *task);
+
+/* ---- Task-locals: values that travel with the current task [task] ---- */
+
+/* A key is the address of a static variable of this type. `destroy` may be NULL. */
+typedef struct blz_local {
+    void (*destroy)(void *value);
+} blz_local;
+
+/* Sets (and destroys an older value); NULL removes. -ENOMEM; -ENXIO: not in a task. */
+BLZ_API int blz_local_set(const blz_local *key, void *value);
+
+/* The current task's value, or NULL. */
+BLZ_API void *blz_local_get(const blz_local *key);
+
+/* ---- Scopes: children that never outlive their parent's function ---- */
+
+/* What a scope does when a child ends with a negative result. */
+enum { BLZ_SCOPE_COLLECT = 0, BLZ_SCOPE_FAIL_FAST = 1 };
+
+/*
+ * A scope lives in the frame of the function that spawns into it:
+ *
+ *     blz_scope_init(&self->scope, BLZ_SCOPE_FAIL_FAST);
+ *     for (i = 0; i < 10; i++)
+ *         self->rc = BLZ_SCOPE_SPAWN(&self->scope, fetch, .url = urls[i]);
+ *     BLZ_AWAIT(self->rc, blz_scope_join(&self->wait, &self->scope));
+ *
+ * blz_scope_join must have returned before the frame ends: it is what makes the scope a scope. If
+ * the parent is cancelled meanwhile, the children are cancelled and joined all the same.
+ */
+struct blz_scope {
+    uint64_t private_[8];
+};
+
+typedef struct blz_scope_wait {
+    blz_future future;
+    blz_scope *scope;
+    blz_handle *out;
+} blz_scope_wait;
+
+BLZ_API void blz_scope_init(blz_scope *scope, int policy);
+
+/* Cancels all children, present and future. [task that owns the scope] */
+BLZ_API void blz_scope_cancel(blz_scope *scope);
+
+/*
+ * Awaits all children. 0, or the result of the first child that failed. Completes when done: a
+ * cancellation is passed on to the children, which are still awaited.
+ */
+BLZ_API blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope);
+
+/*
+ * Awaits the next child to end, in the order in which they do: 1 and *out (its result and frame;
+ * detach it), or 0 when there are no more. Children taken this way are no longer the scope's.
+ */
+BLZ_API blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope, blz_handle *out);
+
+/* Children that have not ended yet. */
+BLZ_API size_t blz_scope_live(const blz_scope *scope);
+
+BLZ_END_DECLS
+#endif

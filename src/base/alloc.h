@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory from an allocator that is the user's or the system's. */
+#ifndef BLZ_BASE_ALLOC_H
+#define BLZ_BASE_ALLOC_H
+
+#include <blitz/base.h>
+
+/* malloc and friends. */
+extern const blz_allocator blz__system_allocator;
+
+static inline void *blz__alloc(const blz_allocator *a, size_t size, size_t align)
+{
+    return a->alloc(a->ctx, size, align);
+}
+
+static inline void blz__free(const blz_allocator *a, void *ptr, size_t size, size_t align)
+{
+    a->free(a->ctx, ptr, size, align);
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the library asks of the operating system, apart from I/O. One sys_*.c a system implements
+ * it; the model explorer implements it too (threads become fibres, futexes become choices), so
+ * nothing above this header may call the system directly.
+ */
+#ifndef BLZ_BASE_SYS_H
+#define BLZ_BASE_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Sleeps while *word == expected, without a time limit. May return early for no reason; the caller
+ * looks at the word again. The sleep is atomic with the comparison.
+ */
+void blz__futex_wait(uint32_t *word, uint32_t expected);
+
+/* As above, but returns false once the monotonic clock has reached deadline_ns. */
+bool blz__futex_wait_until(uint32_t *word, uint32_t expected, int64_t deadline_ns);
+
+/* Wakes up to `count` threads that sleep on the word. The word's memory may be gone already. */
+void blz__futex_wake(uint32_t *word, int count);
+
+typedef struct blz__thread {
+    uint64_t handle; /* pthread_t, or the fibre's number */
+} blz__thread;
+
+/*
+ * Starts a thread with all signals blocked. `name` may be NULL; stack_size 0 is the system's
+ * default. 0 or a negative errno.
+ */
+int blz__thread_start(blz__thread *thread, void (*fn)(void *), void *arg, size_t stack_size,
+                      const char *name);
+void blz__thread_join(blz__thread thread);
+void blz__thread_yield(void);
+
+/* A number for the calling thread, not 0, unlike that of any other live thread. */
+uint64_t blz__thread_id(void);
+
+/*
+ * Asymmetric fences: blz__fence_light in one thread and blz__fence_heavy in another order the two
+ * like a pair of seq_cst fences, but the light one costs nothing where the system can interrupt
+ * the other threads for us (membarrier). Where it cannot, blz__fence_asymmetric_init returns false
+ * and the light one must be a real fence: callers keep the answer and pass it in.
+ */
+bool blz__fence_asymmetric_init(void);
+void blz__fence_heavy(void);
+
+/* Pages, aligned to their own power-of-two size. `huge` asks for large pages. NULL: no memory. */
+void *blz__pages_map(size_t size, bool huge);
+void blz__pages_unmap(void *pages, size_t size);
+
+/* CPUs that this process may use: affinity and cgroup quota, rounded up; at least 1. */
+unsigned blz__cpu_count(void);
+
+/* Monotonic, in nanoseconds. */
+int64_t blz__clock_ns(void);
+
+/* A word that reads 0 in a forked child, and the means to make one. NULL: no memory. */
+uint32_t *blz__fork_word_new(void);
+void blz__fork_word_free(uint32_t *word);
+
+/* 64 bits that differ from call to call. */
+uint64_t blz__random_seed(void);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The system contract (sys.h) on Linux: futex, pthreads, membarrier, mmap, cgroups. */
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- futex ---- */
+
+void blz__futex_wait(uint32_t *word, uint32_t expected)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+}
+
+bool blz__futex_wait_until(uint32_t *word, uint32_t expected, int64_t deadline_ns)
+{
+    struct timespec at = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
+    long rc = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &at, NULL,
+                      FUTEX_BITSET_MATCH_ANY);
+    return !(rc < 0 && errno == ETIMEDOUT);
+}
+
+void blz__futex_wake(uint32_t *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+/* ---- threads ---- */
+
+struct start {
+    void (*fn)(void *);
+    void *arg;
+    char name[16];
+};
+
+static void *thread_main(void *raw)
+{
+    struct start start = *(struct start *)raw;
+
+    free(raw);
+    if (start.name[0])
+        pthread_setname_np(pthread_self(), start.name);
+    start.fn(start.arg);
+    return NULL;
+}
+
+/* Signals belong to the program's own threads: ours start with all of them blocked. */
+static int create_masked(pthread_t *thread, const pthread_attr_t *attr, struct start *start)
+{
+    sigset_t all, old;
+    int rc;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = pthread_create(thread, attr, thread_main, start);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return -rc;
+}
+
+int blz__thread_start(blz__thread *thread, void (*fn)(void *), void *arg, size_t stack_size,
+                      const char *name)
+{
+    struct start *start = calloc(1, sizeof *start);
+    pthread_attr_t attr;
+    pthread_t id;
+    int rc;
+
+    if (!start)
+        return -ENOMEM;
+    start->fn = fn;
+    start->arg = arg;
+    if (name)
+        snprintf(start->name, sizeof start->name, "%s", name);
+    rc = -pthread_attr_init(&attr);
+    if (rc < 0)
+        goto out_start;
+    if (stack_size) {
+        rc = -pthread_attr_setstacksize(&attr, stack_size);
+        if (rc < 0)
+            goto out_attr;
+    }
+    rc = create_masked(&id, &attr, start);
+    if (rc == 0) {
+        memcpy(&thread->handle, &id, sizeof id);
+        start = NULL; /* the thread's now */
+    }
+out_attr:
+    pthread_attr_destroy(&attr);
+out_start:
+    free(start);
+    return rc;
+}
+
+void blz__thread_join(blz__thread thread)
+{
+    pthread_t id;
+
+    _Static_assert(sizeof id <= sizeof thread.handle, "a pthread_t fits");
+    memcpy(&id, &thread.handle, sizeof id);
+    pthread_join(id, NULL);
+}
+
+void blz__thread_yield(void)
+{
+    sched_yield();
+}
+
+uint64_t blz__thread_id(void)
+{
+    return (uint64_t)gettid();
+}
+
+/* ---- asymmetric fences ---- */
+
+bool blz__fence_asymmetric_init(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+void blz__fence_heavy(void)
+{
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+/* ---- memory ---- */
+
+void *blz__pages_map(size_t size, bool huge)
+{
+    char *raw = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *aligned;
+
+    if (raw == MAP_FAILED)
+        return NULL;
+    aligned = (char *)(((uintptr_t)raw + size - 1) & ~(uintptr_t)(size - 1));
+    if (aligned > raw)
+        munmap(raw, (size_t)(aligned - raw));
+    munmap(aligned + size, (size_t)(raw + size - aligned));
+    if (huge)
+        madvise(aligned, size, MADV_HUGEPAGE); /* a wish: it works without */
+    return aligned;
+}
+
+void blz__pages_unmap(void *pages, size_t size)
+{
+    munmap(pages, size);
+}
+
+/* ---- CPUs ---- */
+
+/* "max 100000" or "150000 100000": microseconds of CPU in each period. 0: no limit. */
+static unsigned quota_of(const char *path)
+{
+    long long quota, period;
+    unsigned cpus = 0;
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lld %lld", &quota, &period) == 2 && quota > 0 && period > 0)
+        cpus = (unsigned)((quota + period - 1) / period);
+    fclose(file);
+    return cpus;
+}
+
+/* The tightest limit of our cgroup (v2) and its ancestors. */
+static unsigned cgroup_quota(void)
+{
+    char line[512], path[640];
+    unsigned tightest = 0;
+    FILE *file = fopen("/proc/self/cgroup", "re");
+
+    if (!file)
+        return 0;
+    while (fgets(line, sizeof line, file)) {
+        if (strncmp(line, "0::/", 4) != 0)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        for (char *group = line + 3; *group; *strrchr(group, '/') = '\0') {
+            snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+            unsigned cpus = quota_of(path);
+            if (cpus && (!tightest || cpus < tightest))
+                tightest = cpus;
+        }
+    }
+    fclose(file);
+    return tightest;
+}
+
+unsigned blz__cpu_count(void)
+{
+    unsigned cpus = 1, quota = cgroup_quota();
+    cpu_set_t *set;
+
+    for (int max = 1024; max <= 1 << 20; max *= 2) { /* more CPUs than the set has: EINVAL */
+        set = CPU_ALLOC((size_t)max);
+        if (!set)
+            break;
+        size_t size = CPU_ALLOC_SIZE((size_t)max);
+        int rc = sched_getaffinity(0, size, set);
+        if (rc == 0)
+            cpus = (unsigned)CPU_COUNT_S(size, set);
+        CPU_FREE(set);
+        if (rc == 0)
+            break;
+    }
+    if (quota && quota < cpus)
+        cpus = quota;
+    return cpus ? cpus : 1;
+}
+
+/* ---- clock, fork, randomness ---- */
+
+int64_t blz__clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+uint32_t *blz__fork_word_new(void)
+{
+    uint32_t *word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (word == MAP_FAILED)
+        return NULL;
+    if (madvise(word, 4096, MADV_WIPEONFORK) < 0) {
+        munmap(word, 4096);
+        return NULL;
+    }
+    *word = 1;
+    return word;
+}
+
+void blz__fork_word_free(uint32_t *word)
+{
+    if (word)
+        munmap(word, 4096);
+}
+
+uint64_t blz__random_seed(void)
+{
+    uint64_t seed;
+
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+        seed = (uint64_t)blz__clock_ns() ^ (uint64_t)getpid() << 32;
+    return seed;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The task dump: one line a task.
+ *
+ *     task 1030 "echo" waiting 1.20 s, 5 polls, 0.3 ms busy, spawned at echo.c:52: \
+ *         echo at echo.c:31 > read
+ *
+ * A dump never races with a poll: an idle task is claimed (its state becomes running, so that
+ * nobody polls it), its chain of futures is read, and it is let go again. Of tasks that run or are
+ * queued only the header is read. While the heaps are walked their locks are held, so the lines are
+ * gathered first, and written and woken tasks queued afterwards.
+ */
+#include "sched/rt.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct dump {
+    blz_rt *rt;
+    char *text; /* lines, each ended by a 0 */
+    size_t len, size;
+    bool out_of_memory;
+    double ns_per_tick;
+    uint64_t now;
+    task_list woken; /* while we had them */
+};
+
+/* ---- a growing text ---- */
+
+static bool make_room(struct dump *d, size_t more)
+{
+    size_t size = d->size ? 2 * d->size : 4096;
+    char *bigger;
+
+    if (d->len + more <= d->size)
+        return true;
+    while (size < d->len + more)
+        size *= 2;
+    bigger = blz__rt_alloc(d->rt, size, 1);
+    if (!bigger) {
+        d->out_of_memory = true;
+        return false;
+    }
+    if (d->text) {
+        memcpy(bigger, d->text, d->len);
+        blz__rt_free(d->rt, d->text, d->size, 1);
+    }
+    d->text = bigger;
+    d->size = size;
+    return true;
+}
+
+static __attribute__((format(printf, 2, 3))) void add(struct dump *d, const char *fmt, ...)
+{
+    va_list args;
+    int len;
+
+    va_start(args, fmt);
+    len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (len < 0 || !make_room(d, (size_t)len + 1))
+        return;
+    va_start(args, fmt);
+    vsnprintf(d->text + d->len, (size_t)len + 1, fmt, args);
+    va_end(args);
+    d->len += (size_t)len;
+}
+
+static void add_duration(struct dump *d, double ns)
+{
+    if (ns < 1e6)
+        add(d, "%.1f us", ns / 1e3);
+    else if (ns < 1e9)
+        add(d, "%.1f ms", ns / 1e6);
+    else
+        add(d, "%.2f s", ns / 1e9);
+}
+
+/* ---- a task ---- */
+
+static const char *without_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void add_backtrace(struct dump *d, const blz_task *task)
+{
+    const char *separator = ": ";
+
+    for (const blz_future *f = task->root; f; f = f->child) {
+        add(d, "%s%s", separator, f->ops->name);
+        if (f->ops->file && f->line != 0 && f->line != BLZ_LINE_DONE)
+            add(d, " at %s:%u", without_folder(f->ops->file), f->line);
+        separator = " > ";
+    }
+}
+
+/* "fn at /path/file.c:12": the function is the default name. */
+static void add_line(struct dump *d, const blz_task *task, const char *state, bool claimed)
+{
+    const struct task_ext *ext = task_ext(task);
+    const char *origin = blz__task_origin(task), *place = strstr(origin, " at ");
+    int name_len = place ? (int)(place - origin) : (int)strlen(origin);
+    uint64_t since = blz__load(&task->stamp, RELAXED);
+
+    if (ext && ext->name)
+        add(d, "task %llu \"%s\" %s", (unsigned long long)blz_task_id(task), ext->name, state);
+    else
+        add(d, "task %llu \"%.*s\" %s", (unsigned long long)blz_task_id(task), name_len, origin,
+            state);
+    if (since > 1 && d->now > since) {
+        add(d, " ");
+        add_duration(d, (double)(d->now - since) * d->ns_per_tick);
+    }
+    add(d, ", %u polls, ", blz__load(&task->polls, RELAXED));
+    add_duration(d, (double)blz__load(&task->busy, RELAXED) * TASK_BUSY_NS);
+    add(d, " busy");
+    if (place)
+        add(d, ", spawned at %s", without_folder(place + 4));
+    if (claimed)
+        add_backtrace(d, task);
+    if (make_room(d, 1))
+        d->text[d->len++] = '\0';
+}
+
+static void visit(void *arg, blz_task *task)
+{
+    struct dump *d = arg;
+    uint64_t state = blz__load(&task->state, ACQUIRE);
+
+    if (d->out_of_memory || task_state_refs(state) == 0 || (state & TASK_COMPLETE))
+        return;
+    if (task_state_claim(&task->state)) {
+        add_line(d, task, state & TASK_CANCEL ? "cancelled, waiting" : "waiting", true);
+        if (task_state_unclaim(&task->state) == TASK_QUEUE)
+            task_list_append(&d->woken, task);
+    } else {
+        add_line(d, task, state & TASK_RUNNING ? "running" : "queued", false);
+    }
+}
+
+int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg)
+{
+    struct dump d = {.rt = rt};
+    uint32_t phase;
+
+    if (rt_is_forked(rt))
+        return -EOWNERDEAD;
+    d.ns_per_tick = blz__clock_ns_per_tick(&rt->clock);
+    d.now = blz__clock_ticks(&rt->clock);
+    phase = blz__load(&rt->phase, RELAXED);
+    blz__rt_walk(rt, visit, &d);
+    for (blz_task *task = task_list_take(&d.woken); task; task = task_list_take(&d.woken))
+        blz__sched_queue(task);
+    /* A shutdown that began meanwhile may have passed by the task that we had claimed. */
+    if (blz__load(&rt->phase, SEQ_CST) != phase)
+        blz__rt_cancel_idle(rt);
+    for (size_t at = 0; at < d.len; at += strlen(d.text + at) + 1)
+        write(arg, d.text + at);
+    if (d.text)
+        blz__rt_free(rt, d.text, d.size, 1);
+    return d.out_of_memory ? -ENOMEM : 0;
+}
+
+static void write_line(void *arg, const char *line)
+{
+    int fd = *(int *)arg;
+
+    (void)!write(fd, line, strlen(line));
+    (void)!write(fd, "\n", 1);
+}
+
+int blz_task_dump_fd(blz_rt *rt, int fd)
+{
+    return blz_task_dump(rt, write_line, &fd);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract between a worker and its I/O driver, and the life of an operation. The whole
+ * protocol, with its reasons, is in docs/design/operations.md.
+ *
+ * A driver belongs to one worker. Everything but `wake` is called by that worker only. A driver
+ * never polls a task: it reports events of operations (blz__op_event), the worker does the rest.
+ *
+ *   open      creates the driver of one worker: 0 or a negative errno.
+ *   close     frees it. Nothing is in flight any more.
+ *   submit    takes the operation over. Never fails: what cannot be started completes with an
+ *             error. The kernel's side may be entered later, by `poll`.
+ *   cancel    asks that the operation end early. It completes as always: with -ECANCELED, or with
+ *             its real result if that came first. If the request itself will have a completion,
+ *             the driver counts it first (blz__op_expect).
+ *   poll      enters the kernel if there is something to submit or to reap; waits up to the
+ *             deadline (monotonic ns; 0: does not wait; INT64_MAX: until an event or a wake).
+ *             Reports every event that there is.
+ *   wake      makes a `poll` that waits, or the next one that would, return. Any thread.
+ *   fd        readable when poll would find something; for embedding. Or -ENOTSUP.
+ *   busy      whether anything is in flight, so that the worker has to sleep in here.
+ */
+#ifndef BLZ_SCHED_DRIVER_H
+#define BLZ_SCHED_DRIVER_H
+
+#include "base/atomic.h"
+
+#include <blitz/future.h>
+
+typedef struct blz__driver blz__driver;
+typedef struct blz__op blz__op;
+
+typedef struct blz__driver_ops {
+    const char *name;
+    int (*open)(blz__driver **driver, const blz_allocator *allocator);
+    void (*close)(blz__driver *driver);
+    void (*submit)(blz__driver *driver, blz__op *op);
+    void (*cancel)(blz__driver *driver, blz__op *op);
+    void (*poll)(blz__driver *driver, int64_t deadline_ns);
+    void (*wake)(blz__driver *driver);
+    int (*fd)(blz__driver *driver);
+    bool (*busy)(const blz__driver *driver);
+} blz__driver_ops;
+
+struct blz__driver {
+    const blz__driver_ops *ops;
+};
+
+/*
+ * An operation in the hands of a driver. It is a future in the frame of the task that awaits it,
+ * and that memory belongs to the driver until the last event has been reported: `events` counts
+ * what is outstanding, and the operation is ready at zero. A second bit-field in the same word says
+ * that a cancellation has been asked for, so that it is asked for once.
+ *
+ *   event                       events           who
+ *   ------------------------------------------------------------------------------------------
+ *   submit                      = 1              the task, on the worker that polls it
+ *   ask for cancellation        + 1, CANCEL      the task, on whatever worker polls it by then
+ *   cancel command is executed  - 1              the home worker
+ *   the driver expects more     + 1              the home worker, before the event in hand counts
+ *   an event                    - 1              the home worker; at 0: wakes the task
+ *
+ * A cancellation from another worker than the home is a command in the home's mailbox. Because the
+ * command itself is counted, it can never reach an operation that has been reused.
+ */
+struct blz__op {
+    blz_future future;
+    uint32_t events; /* outstanding events; OP_CANCEL */
+    uint32_t kind;   /* what to do; the driver's */
+    int64_t value;   /* the result so far */
+    struct blz_worker *home;
+    blz_waker waker;
+    blz__op *next_command;
+    uint64_t scratch[4]; /* the driver's */
+};
+
+#define OP_CANCEL 0x80000000u
+
+/* Hands the operation to the driver of the worker that polls the task. [task] */
+void blz__op_submit(blz__op *op, blz_cx *cx);
+
+/* Whether all events have been reported; then op->value is the result. [task] */
+bool blz__op_is_done(const blz__op *op);
+
+/* Asks for the end of a submitted operation, from whatever worker the task is on. [task] */
+void blz__op_cancel(blz__op *op, blz_cx *cx);
+
+/* One more event will come. [home worker, before the event that it follows from is reported] */
+void blz__op_expect(blz__op *op);
+
+/* An event has happened. [home worker] */
+void blz__op_event(blz__op *op);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: what the program says, then the environment, then the defaults. */
+#include "sched/rt.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORKERS = 4096 };
+
+#define DEFAULT_WATCHDOG_NS (25 * BLZ_MSEC)
+#define DEFAULT_SHUTDOWN_NS (10 * BLZ_SEC)
+
+/* A whole number from the environment, or `otherwise` if there is none. */
+static int env_number(const char *name, int64_t otherwise, int64_t *out)
+{
+    const char *text = getenv(name);
+    char *end;
+
+    *out = otherwise;
+    if (!text || !*text)
+        return 0;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (*end != '\0' || errno == ERANGE)
+        return -EINVAL;
+    *out = value;
+    return 0;
+}
+
+static int resolve_workers(blz_options *options)
+{
+    int64_t workers;
+
+    if (options->workers == 0) {
+        if (env_number("BLZ_WORKERS", 0, &workers) < 0 || workers < 0)
+            return -EINVAL;
+        options->workers = workers ? (unsigned)workers : blz__cpu_count();
+    }
+    if (options->embedded)
+        options->workers = 1;
+    return options->workers <= MAX_WORKERS ? 0 : -EINVAL;
+}
+
+static int resolve_watchdog(blz_options *options)
+{
+    int64_t ms;
+
+    if (options->watchdog_ns == 0) {
+        if (env_number("BLZ_WATCHDOG_MS", 0, &ms) < 0 || ms > INT32_MAX)
+            return -EINVAL;
+        options->watchdog_ns = ms ? ms * BLZ_MSEC : DEFAULT_WATCHDOG_NS;
+    }
+    return 0;
+}
+
+static int resolve_seed(blz_options *options)
+{
+    int64_t seed;
+
+    if (options->seed == 0) {
+        if (env_number("BLZ_SEED", 0, &seed) < 0)
+            return -EINVAL;
+        options->seed = seed ? (uint64_t)seed : blz__random_seed();
+    }
+    return 0;
+}
+
+int blz__options_resolve(blz_options *options, const blz_options *given)
+{
+    const char *observe = getenv("BLZ_OBSERVE");
+
+    *options = given ? *given : (blz_options){0};
+    if (resolve_workers(options) < 0 || resolve_watchdog(options) < 0 || resolve_seed(options) < 0)
+        return -EINVAL;
+    if (options->observe == BLZ_OBSERVE_SAMPLED && observe && strcmp(observe, "full") == 0)
+        options->observe = BLZ_OBSERVE_FULL;
+    if (options->event_interval == 0)
+        options->event_interval = EVENT_INTERVAL;
+    if (options->budget == 0)
+        options->budget = BUDGET;
+    if (options->shutdown_ns == 0)
+        options->shutdown_ns = DEFAULT_SHUTDOWN_NS;
+    if (!options->name)
+        options->name = "blitz";
+    return 0;
+}

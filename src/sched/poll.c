@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One poll of one task: begin, deliver a cancellation, poll, and act on the outcome. This is the
+ * innermost loop of the library; what is not needed every time is in functions of their own.
+ *
+ * After the state word says idle or complete the task is anybody's: nothing here touches it then.
+ */
+#include "sched/rt.h"
+
+/* ---- clocks: one poll in 16, or all of them ---- */
+
+/* What the task has waited in a queue, if its stamp was a precise one. */
+static BLZ_COLD void record_latency(blz_worker *w, uint64_t stamp)
+{
+    uint64_t now = blz__clock_ticks(&w->rt->clock);
+
+    w->now = now;
+    histogram_add(&w->latency_histogram, now - (stamp & ~(uint64_t)1));
+}
+
+static uint64_t timed_start(blz_worker *w)
+{
+    if (!w->rt->observe_full)
+        w->now = blz__clock_ticks(&w->rt->clock);
+    return w->now; /* in full mode: the end of the previous poll */
+}
+
+static BLZ_COLD void timed_end(blz_worker *w, blz_task *task, uint64_t start)
+{
+    const blz_rt *rt = w->rt;
+    uint64_t now = blz__clock_ticks(&rt->clock), ticks = now - start;
+    uint64_t ns = (uint64_t)((double)ticks * rt->clock.ns_per_tick);
+
+    w->now = now;
+    histogram_add(&w->poll_histogram, ticks);
+    /* A sampled poll stands for those between. What is too short for the unit is carried over, and
+     * charged to whoever makes it full: right on average, and nothing is lost. */
+    uint64_t owed = ns * w->tuner.sample_interval + w->busy_rest;
+    uint64_t busy = blz__load(&task->busy, RELAXED) + owed / TASK_BUSY_NS;
+    blz__store(&task->busy, (uint32_t)(busy < UINT32_MAX ? busy : UINT32_MAX), RELAXED);
+    w->busy_rest = (uint32_t)(owed % TASK_BUSY_NS);
+    blz__tuner_sample(&w->tuner, rt, ticks);
+    w->until_sample = w->tuner.sample_interval;
+    if (now - w->events_at > rt->target_ticks)
+        w->until_events = 1;
+}
+
+/* ---- cancellation ---- */
+
+/* Tells the task's futures, once, unless a shield holds it off. */
+static BLZ_COLD void deliver_cancel(blz_task *task, blz_cx *cx, uint32_t phase)
+{
+    blz_future *root = task->root;
+
+    root->flags |= BLZ_FUTURE_CANCELLED;
+    if (phase == RT_FORCING)
+        root->flags |= BLZ_FUTURE_FORCED;
+    if (!(root->flags & BLZ_FUTURE_DELIVERED) && blz_cancelled(cx)) {
+        root->flags |= BLZ_FUTURE_DELIVERED;
+        blz_future_cancel(root, cx);
+    }
+}
+
+/* ---- outcomes ---- */
+
+/* Stays running, in this worker's list of yielded tasks: no other thread need know. */
+static void end_in_yield(blz_worker *w, blz_task *task, blz_cx *cx)
+{
+    if (blz_unlikely(cx->refs_left != TASK_BIAS)) /* the bias must be whole at the next poll */
+        task_state_ref(&task->state, TASK_BIAS - cx->refs_left);
+    blz__store(&task->stamp, w->now & ~(uint64_t)1, RELAXED);
+    stat_inc(w->stats.yields);
+    if (cx->budget == 0)
+        stat_inc(w->stats.budget_yields);
+    if (blz_unlikely(blz__load(&task->state, RELAXED) & TASK_PINNED)) {
+        task_list_append(&w->pinned_yielded, task);
+        return;
+    }
+    bool locked = local_enter(&w->local);
+    task_list_append(&w->local.yielded, task);
+    local_leave(&w->local, locked);
+}
+
+static void end_in_pending(blz_worker *w, blz_task *task, blz_cx *cx, uint32_t phase)
+{
+    blz__store(&task->stamp, w->now & ~(uint64_t)1, RELAXED);
+    if (task_state_pend(&task->state, cx->refs_left) == TASK_QUEUE)
+        blz__worker_push_back(w, task);
+    /* A shutdown that began during this poll may have passed the task by. Pairs with the store
+     * of the phase before blz__rt_cancel_idle looks at the states. */
+    else if (blz_unlikely(blz__load(&w->rt->phase, SEQ_CST) != phase))
+        blz__rt_cancel_idle(w->rt);
+}
+
+/* The task ran inside the poll of its joiner, who has the only other reference. */
+static void end_joined(blz_task *task, uint32_t unused)
+{
+    if (task_state_is_private(&task->state, unused, 2))
+        blz__store(&task->state, TASK_COMPLETE | TASK_REF, RELAXED);
+    else
+        blz__task_complete(task, unused);
+}
+
+static inline void poll_task(blz_worker *w, blz_task *task, bool joined)
+{
+    blz_cx cx = {.task = task,
+                 .scope = task->root,
+                 .worker = w,
+                 .budget = w->rt->budget,
+                 .refs_left = TASK_BIAS};
+    uint64_t stamp = blz__load(&task->stamp, RELAXED), start = 0;
+    uint64_t state = task_state_begin(&task->state, joined ? 2 : 1);
+    uint32_t phase = blz__load(&w->rt->phase, RELAXED);
+    blz_cx *outer_cx = w->cx;
+    bool timed;
+
+    if (blz_unlikely(stamp & 1))
+        record_latency(w, stamp);
+    blz__store(&task->polls, blz__load(&task->polls, RELAXED) + 1, RELAXED);
+    stat_inc(w->stats.polls);
+    w->cx = &cx;
+    blz__store(&w->current, task, RELAXED);
+    if (blz_unlikely((state & TASK_CANCEL) || phase != RT_OPEN))
+        deliver_cancel(task, &cx, phase);
+    timed = --w->until_sample == 0;
+    if (timed)
+        start = timed_start(w);
+
+    blz_poll poll = task->root->ops->poll(task->root, &cx);
+
+    if (timed)
+        timed_end(w, task, start);
+    w->cx = outer_cx;
+    blz__store(&w->current, outer_cx ? outer_cx->task : NULL, RELAXED);
+    if (poll == BLZ_READY) {
+        /* release: pairs with the acquire in blz__rt_live */
+        blz__store(&w->stats.completed, w->stats.completed + 1, RELEASE);
+        if (joined)
+            end_joined(task, cx.refs_left);
+        else
+            blz__task_complete(task, cx.refs_left);
+    } else if (cx.yielded) {
+        end_in_yield(w, task, &cx);
+    } else {
+        end_in_pending(w, task, &cx, phase);
+    }
+}
+
+void blz__worker_poll(blz_worker *w, blz_task *task)
+{
+    poll_task(w, task, false);
+}
+
+/* ---- a joined task, run in place ---- */
+
+/*
+ * The task that is awaited would be next anyway: it is in the LIFO slot of the worker on which its
+ * joiner is about to suspend. Running it here saves suspending and resuming the joiner. As the
+ * handle is ours too and no waker exists yet, the state word needs no atomic operation either.
+ */
+bool blz__sched_run_joined(blz_cx *cx, blz_task *task)
+{
+    blz_worker *w = cx->worker;
+    uint64_t fresh = task_state_new(true, false);
+    bool locked, next_in_line;
+
+    if (w->inline_depth >= INLINE_DEPTH || blz__load(&task->state, ACQUIRE) != fresh)
+        return false;
+    locked = local_enter(&w->local);
+    next_in_line = w->local.lifo == task;
+    if (next_in_line)
+        w->local.lifo = NULL;
+    local_leave(&w->local, locked);
+    if (!next_in_line)
+        return false;
+    w->inline_depth++;
+    stat_inc(w->stats.inline_joins);
+    poll_task(w, task, true);
+    w->inline_depth--;
+    return true;
+}
+
+static uint32_t refusals(uint32_t flags)
+{
+    return (flags & (BLZ_FUTURE_ALWAYS - 1)) / BLZ_FUTURE_REFUSAL;
+}
+
+void blz__task_refused(blz_cx *cx)
+{
+    blz_worker *w = cx->worker;
+
+    uint32_t *flags = &cx->task->root->flags;
+
+    stat_inc(w->stats.refused);
+    if (refusals(*flags) >= REFUSED_REPORT)
+        return; /* reported already */
+    *flags += BLZ_FUTURE_REFUSAL;
+    if (refusals(*flags) == REFUSED_REPORT)
+        blz__watchdog_refused(w->rt, cx->task, w->index);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where tasks wait: a worker's LIFO slot, its ring, its yielded and pinned tasks, its mailbox; and
+ * the inject queue of all. In which order a worker takes them:
+ *
+ *   1. every `inject_interval` polls, one task of the inject queue, so that it is never starved;
+ *   2. the LIFO slot, the task woken last, whose data is still in the cache; three times in a row
+ *      at most, then it goes behind the others;
+ *   3. the ring, taking turns with yielded and pinned tasks that may run again;
+ *   4. a fair share of the inject queue, into the ring, where it can be stolen.
+ */
+#include "sched/rt.h"
+
+/* ---- putting in ---- */
+
+/* One queued task in 16 gets a precise stamp, for the latency histogram: it is odd. */
+static inline void stamp(blz_worker *w, blz_task *task)
+{
+    uint64_t ticks = w->now & ~(uint64_t)1;
+
+    if (blz_unlikely(--w->until_latency == 0)) {
+        w->until_latency = w->rt->observe_full ? 1 : SAMPLE_INTERVAL;
+        ticks = blz__clock_ticks(&w->rt->clock) | 1;
+    }
+    blz__store(&task->stamp, ticks, RELAXED);
+}
+
+static BLZ_COLD void spill_to_inject(blz_worker *w, task_list *spill)
+{
+    stat_inc(w->stats.overflows);
+    blz__rt_inject(w->rt, spill);
+}
+
+/*
+ * Into the ring. Others are told only if somebody sleeps and nobody searches. The look at the idle
+ * set is not ordered after the push: at worst a sleeper is missed that parked this very moment, and
+ * the next poll of this worker makes up for it (blz__worker_run looks again when the ring is not
+ * empty), while the task is here for this worker to run in any case.
+ */
+static inline void push_ring(blz_worker *w, blz_task *task)
+{
+    task_list spill = {NULL, NULL, 0};
+
+    runq_push(&w->ring, task, &spill);
+    if (blz_unlikely(spill.count))
+        spill_to_inject(w, &spill);
+    else if (blz_unlikely(idle_wants_work(&w->rt->idle)))
+        blz__rt_notify(w->rt);
+}
+
+void blz__worker_push_back(blz_worker *w, blz_task *task)
+{
+    stamp(w, task);
+    if (blz_unlikely(blz__load(&task->state, RELAXED) & TASK_PINNED))
+        task_list_append(&w->pinned, task);
+    else
+        push_ring(w, task);
+}
+
+void blz__worker_push(blz_worker *w, blz_task *task)
+{
+    blz_task *displaced;
+    bool locked;
+
+    if (blz_unlikely(!w->rt->lifo)) {
+        blz__worker_push_back(w, task);
+        return;
+    }
+    stamp(w, task);
+    locked = local_enter(&w->local);
+    displaced = w->local.lifo;
+    w->local.lifo = task;
+    local_leave(&w->local, locked);
+    if (displaced)
+        push_ring(w, displaced);
+}
+
+void blz__rt_inject(blz_rt *rt, task_list *tasks)
+{
+    inject_push(&rt->inject, tasks);
+    blz__rt_notify(rt);
+}
+
+void blz__rt_notify(blz_rt *rt)
+{
+    int index = idle_claim(&rt->idle);
+    blz_worker *self = blz__worker_current();
+
+    if (index < 0)
+        return;
+    if (self && self->rt == rt)
+        stat_inc(self->stats.wakeups);
+    parker_unpark(&rt->workers[index].parker);
+}
+
+static BLZ_COLD void queue_pinned(blz_rt *rt, blz_task *task)
+{
+    blz_worker *home = &rt->workers[task_ext(task)->pinned_to];
+
+    if (home == blz__worker_current())
+        blz__worker_push_back(home, task);
+    else
+        blz__worker_mail(home, task);
+}
+
+void blz__sched_queue(blz_task *task)
+{
+    blz_rt *rt = blz__heap_rt(task);
+    blz_worker *w = blz__worker_current();
+
+    if (blz_unlikely(blz__load(&task->state, RELAXED) & TASK_PINNED)) {
+        queue_pinned(rt, task);
+    } else if (blz_likely(w && w->rt == rt)) {
+        blz__worker_push(w, task);
+    } else {
+        task_list one = {NULL, NULL, 0};
+        blz__store(&task->stamp, blz__clock_ticks(&rt->clock) | 1, RELAXED);
+        task_list_append(&one, task);
+        blz__rt_inject(rt, &one);
+    }
+}
+
+/* ---- mailbox and commands ---- */
+
+void blz__worker_mail(blz_worker *w, blz_task *task)
+{
+    blz_task *head = blz__load(&w->mailbox, RELAXED);
+
+    do
+        task->next = head;
+    while (!blz__cas_weak(&w->mailbox, &head, task, RELEASE, RELAXED)); /* pairs with read_mail */
+    parker_unpark(&w->parker);
+}
+
+void blz__worker_command(blz_worker *w, blz__op *op)
+{
+    blz__op *head = blz__load(&w->commands, RELAXED);
+
+    do
+        op->next_command = head;
+    while (!blz__cas_weak(&w->commands, &head, op, RELEASE, RELAXED)); /* pairs with read_mail */
+    parker_unpark(&w->parker);
+}
+
+/* The stack is newest first: turn it round. */
+static void take_mail(blz_worker *w)
+{
+    blz_task *newest = blz__swap(&w->mailbox, (blz_task *)NULL, ACQUIRE), *oldest = NULL;
+
+    while (newest) {
+        blz_task *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    while (oldest) {
+        blz_task *next = oldest->next;
+        task_list_append(&w->pinned, oldest);
+        oldest = next;
+    }
+}
+
+static void execute_commands(blz_worker *w)
+{
+    blz__op *op = blz__swap(&w->commands, (blz__op *)NULL, ACQUIRE);
+
+    while (op) {
+        blz__op *next = op->next_command; /* the event may give the operation back to its task */
+        w->driver->ops->cancel(w->driver, op);
+        blz__op_event(op);
+        op = next;
+    }
+}
+
+bool blz__worker_read_mail(blz_worker *w)
+{
+    bool mail = blz__load(&w->mailbox, RELAXED), commands = blz__load(&w->commands, RELAXED);
+
+    if (mail)
+        take_mail(w);
+    if (commands)
+        execute_commands(w);
+    return mail || commands;
+}
+
+/* ---- taking out ---- */
+
+/*
+ * The LIFO slot if it is its turn (*lifo is true), or else a yielded task if it is theirs.
+ */
+static inline blz_task *take_local(blz_worker *w, bool *lifo)
+{
+    bool locked = local_enter(&w->local);
+    blz_task *newest = w->local.lifo, *task = NULL;
+
+    if (newest)
+        w->local.lifo = NULL;
+    else if (w->prefer_local || runq_is_empty(&w->ring))
+        task = task_list_take(&w->local.resumed);
+    local_leave(&w->local, locked);
+
+    *lifo = newest && w->lifo_run < LIFO_MAX_RUN;
+    if (*lifo) {
+        w->lifo_run++;
+        stat_inc(w->stats.lifo_hits);
+        return newest;
+    }
+    if (newest)
+        push_ring(w, newest);
+    return task;
+}
+
+static blz_task *take_resumed(blz_worker *w)
+{
+    bool locked = local_enter(&w->local);
+    blz_task *task = task_list_take(&w->local.resumed);
+
+    local_leave(&w->local, locked);
+    return task;
+}
+
+/* A fair share of the inject queue: one to run now, the others into the ring. */
+static blz_task *take_inject_share(blz_worker *w)
+{
+    blz_rt *rt = w->rt;
+    uint64_t len = inject_len(&rt->inject);
+    uint32_t room = runq_room(&w->ring), share;
+
+    if (len == 0)
+        return NULL;
+    share = (uint32_t)(len / rt->nr_workers);
+    share = share < INJECT_BATCH_MIN ? INJECT_BATCH_MIN : share;
+    share = share > INJECT_BATCH_MAX ? INJECT_BATCH_MAX : share;
+    share = share > room + 1 ? room + 1 : share;
+    task_list batch = inject_take(&rt->inject, share), spill = {NULL, NULL, 0};
+    blz_task *first = task_list_take(&batch), *task;
+    if (!first)
+        return NULL;
+    stat_inc(w->stats.inject_batches);
+    stat_add(w->stats.inject_tasks, batch.count + 1);
+    while ((task = task_list_take(&batch)))
+        runq_push(&w->ring, task, &spill);
+    if (spill.count)
+        blz__rt_inject(rt, &spill);
+    return first;
+}
+
+static BLZ_COLD blz_task *take_inject_one(blz_worker *w)
+{
+    task_list one = inject_take(&w->rt->inject, 1);
+
+    w->until_inject = w->tuner.inject_interval;
+    if (one.first) {
+        stat_inc(w->stats.inject_batches);
+        stat_inc(w->stats.inject_tasks);
+    }
+    return one.first;
+}
+
+blz_task *blz__worker_next(blz_worker *w)
+{
+    blz_task *task;
+    bool lifo;
+
+    if (blz_unlikely(--w->until_inject == 0)) {
+        task = take_inject_one(w);
+        if (task)
+            return task;
+    }
+    task = take_local(w, &lifo);
+    if (lifo)
+        return task;
+    w->lifo_run = 0;
+    w->prefer_local = !w->prefer_local;
+    if (task)
+        return task;
+    if (blz_unlikely(w->pinned.first) && w->prefer_local)
+        return task_list_take(&w->pinned);
+    task = runq_pop(&w->ring);
+    if (task)
+        return task;
+    task = take_resumed(w);
+    if (task)
+        return task;
+    if (w->pinned.first)
+        return task_list_take(&w->pinned);
+    return take_inject_share(w);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime's struct. For the files of src/sched and src/observe; others see sched/sched.h. */
+#ifndef BLZ_SCHED_RT_H
+#define BLZ_SCHED_RT_H
+
+#include "sched/sched.h"
+#include "sched/watchdog.h"
+#include "sched/worker.h"
+
+/* How far a shutdown has come. Only ever goes up. */
+enum { RT_OPEN, RT_CLOSING, RT_FORCING };
+
+struct blz_rt {
+    /* read by every poll and every spawn, written at start and shutdown */
+    uint32_t phase; /* RT_OPEN and on */
+    uint32_t budget;
+    uint32_t event_interval;
+    uint32_t nr_workers;
+    blz_worker *workers;
+    uint32_t *fork_word;   /* reads 0 in a forked child */
+    uint64_t target_ticks; /* 200 us: how long a look at other queues may be put off */
+    bool observe_full;
+    bool stealing;
+    bool lifo;
+    bool embedded;
+    bool asymmetric_fences;
+
+    blz_options options;
+    blz_allocator allocator;
+    const blz__driver_ops *driver_ops; /* or NULL: workers sleep on their futex only */
+    blz__clock clock;
+    blz__pool pool;
+    idle_set idle;
+    inject inject;
+    watchdog watchdog;
+
+    /* threads that are not workers */
+    blz__cache_aligned blz__lock foreign_lock;
+    blz__heap foreign_heap; /* under foreign_lock */
+    uint64_t foreign_ids;   /* under foreign_lock */
+    uint64_t next_ids;      /* where the next batch of ids begins */
+
+    /* life */
+    blz__lock life_lock; /* of started and closed */
+    bool started;
+    bool stopped;
+    bool failed_to_end; /* some tasks did not: leak them */
+    uint32_t nr_threads;
+    uint64_t turn_owner; /* the thread that makes embedded turns; 0: none yet */
+    blz_worker *closer;  /* the worker that shuts down, or NULL */
+    uint32_t stop;       /* futex and flag: worker threads return */
+    uint32_t drained;    /* futex and flag: closing, and no task is left */
+};
+
+/* Queues for anyone, and wakes a worker if need be. [any thread] */
+void blz__rt_inject(blz_rt *rt, task_list *tasks);
+
+/* Wakes a parked worker if nobody is looking for work. After queueing. [any thread] */
+void blz__rt_notify(blz_rt *rt);
+
+/* Whether there is work that a worker other than its owner could take. */
+bool blz__rt_has_work(const blz_rt *rt, const blz_worker *asking);
+
+/* Cancels all tasks that are idle. [any thread] */
+void blz__rt_cancel_idle(blz_rt *rt);
+
+/* Tasks that have been spawned and not completed. A guess while others run. [any thread] */
+uint64_t blz__rt_live(const blz_rt *rt);
+
+/* If a shutdown waits for the last task and there is none left: says so. [any thread] */
+void blz__rt_check_drained(blz_rt *rt);
+
+/* Calls visit for each block of each heap. [any thread] */
+void blz__rt_walk(blz_rt *rt, void (*visit)(void *arg, blz_task *block), void *arg);
+
+/* Starts the workers, once. 0 or a negative errno. [any thread] */
+int blz__rt_start(blz_rt *rt, bool caller_is_worker_0);
+
+/* Creates a runtime that is not started, with a driver for each worker (or NULL). */
+int blz__rt_create(blz_rt **out, const blz_options *options, const blz__driver_ops *driver_ops);
+void blz__rt_destroy(blz_rt *rt);
+
+/* Shutdown in steps, see shutdown.c. `self` is the calling worker, or NULL. */
+int blz__rt_shutdown(blz_rt *rt, blz_worker *self, int64_t grace_ns);
+
+/* The options with the environment and the defaults filled in. 0 or -EINVAL. */
+int blz__options_resolve(blz_options *options, const blz_options *given);
+
+static inline bool rt_is_forked(const blz_rt *rt)
+{
+    return blz_unlikely(blz__load(rt->fork_word, RELAXED) == 0);
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ring of runq.h.
+ *
+ * The slots are read and written with relaxed atomics: a thief may read a slot, lose the race for
+ * it, and throw the value away. What orders them is `tail` (release by the owner after filling a
+ * slot, acquire by thieves) and `head` (release by a thief after reading its slots, acquire by the
+ * owner before it fills them again).
+ */
+#include "sched/runq.h"
+
+#define MASK (RUNQ_CAPACITY - 1)
+#define HALF (RUNQ_CAPACITY / 2)
+
+_Static_assert((RUNQ_CAPACITY & MASK) == 0, "a power of two");
+
+static inline uint32_t head_steal(uint64_t head)
+{
+    return (uint32_t)(head >> 32);
+}
+
+static inline uint32_t head_real(uint64_t head)
+{
+    return (uint32_t)head;
+}
+
+static inline uint64_t pack(uint32_t steal, uint32_t real)
+{
+    return (uint64_t)steal << 32 | real;
+}
+
+/*
+ * Full, and no thief: claim everything, keep the older half, spill the rest. As the ring was full,
+ * a slot's old and new position fall on the same index, so keeping needs no copying.
+ */
+static bool overflow(runq *q, uint64_t head, uint32_t tail, blz_task *task, task_list *spill)
+{
+    uint32_t real = head_real(head);
+
+    /* acquire and release: as in pop; thieves that saw the old head fail their claim */
+    if (!blz__cas(&q->head, &head, pack(tail, tail), ACQ_REL, RELAXED))
+        return false; /* a thief came first: there is room now, or will be */
+    for (uint32_t i = HALF; i < RUNQ_CAPACITY; i++)
+        task_list_append(spill, blz__load(&q->slots[(real + i) & MASK], RELAXED));
+    task_list_append(spill, task);
+    /* release: pairs with the acquire in runq_steal */
+    blz__store(&q->tail, tail + HALF, RELEASE);
+    return true;
+}
+
+void runq_push(runq *q, blz_task *task, task_list *spill)
+{
+    uint32_t tail = blz__load(&q->tail, RELAXED);
+
+    for (;;) {
+        /* acquire: pairs with the release of a thief that has read its slots */
+        uint64_t head = blz__load(&q->head, ACQUIRE);
+        uint32_t steal = head_steal(head);
+
+        if (blz_likely(tail - steal < RUNQ_CAPACITY)) {
+            blz__store(&q->slots[tail & MASK], task, RELAXED);
+            /* release: the slot, and the task; pairs with the acquire in runq_steal */
+            blz__store(&q->tail, tail + 1, RELEASE);
+            return;
+        }
+        if (steal != head_real(head)) {
+            task_list_append(spill, task); /* a thief is making room: do not wait for it */
+            return;
+        }
+        if (overflow(q, head, tail, task, spill))
+            return;
+    }
+}
+
+static blz_task *pop_unshared(runq *q)
+{
+    uint32_t real = head_real(blz__load(&q->head, RELAXED));
+
+    if (real == blz__load(&q->tail, RELAXED))
+        return NULL;
+    blz__store(&q->head, pack(real + 1, real + 1), RELAXED);
+    return blz__load(&q->slots[real & MASK], RELAXED);
+}
+
+blz_task *runq_pop(runq *q)
+{
+    if (q->unshared)
+        return pop_unshared(q);
+
+    uint32_t tail = blz__load(&q->tail, RELAXED);
+    uint64_t head = blz__load(&q->head, RELAXED), next;
+    uint32_t real;
+
+    do {
+        real = head_real(head);
+        if (real == tail)
+            return NULL;
+        next = pack(head_steal(head) == real ? real + 1 : head_steal(head), real + 1);
+        /* acquire and release: one chain of head's values, so that the release of a thief
+         * reaches the push that looks at head after us */
+    } while (!blz__cas_weak(&q->head, &head, next, ACQ_REL, RELAXED));
+    return blz__load(&q->slots[real & MASK], RELAXED);
+}
+
+/* Claims half of the victim's tasks: their number, and *first. 0: none, or another thief. */
+static uint32_t claim_half(runq *victim, uint32_t *first)
+{
+    /* acquire: pairs with the release in pop and push, so that the tail below is not older */
+    uint64_t head = blz__load(&victim->head, ACQUIRE);
+
+    for (;;) {
+        uint32_t real = head_real(head), n;
+
+        if (head_steal(head) != real)
+            return 0;
+        n = blz__load(&victim->tail, ACQUIRE) - real; /* pairs with the release in push */
+        n -= n / 2;
+        if (n == 0)
+            return 0;
+        if (n > HALF) { /* the two reads do not belong together */
+            head = blz__load(&victim->head, ACQUIRE);
+            continue;
+        }
+        if (blz__cas_weak(&victim->head, &head, pack(real, real + n), ACQ_REL, ACQUIRE)) {
+            *first = real;
+            return n;
+        }
+    }
+}
+
+/* Lets `steal` catch up with `real`. Nobody else moves `steal` meanwhile. */
+static void release_claim(runq *victim)
+{
+    uint64_t head = blz__load(&victim->head, RELAXED);
+
+    /* release: we have read the slots; pairs with the acquire in push */
+    while (!blz__cas_weak(&victim->head, &head, pack(head_real(head), head_real(head)), ACQ_REL,
+                          RELAXED))
+        ;
+}
+
+blz_task *runq_steal(runq *victim, runq *dst, uint32_t *moved)
+{
+    uint32_t tail = blz__load(&dst->tail, RELAXED), first, n;
+
+    if (runq_room(dst) < HALF)
+        return NULL;
+    n = claim_half(victim, &first);
+    if (n == 0)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        blz__store(&dst->slots[(tail + i) & MASK],
+                   blz__load(&victim->slots[(first + i) & MASK], RELAXED), RELAXED);
+    release_claim(victim);
+    *moved = n;
+    n--; /* the last one is returned, not queued */
+    blz_task *task = blz__load(&dst->slots[(tail + n) & MASK], RELAXED);
+    if (n > 0)
+        blz__store(&dst->tail, tail + n, RELEASE); /* pairs with the acquire in runq_steal */
+    return task;
+}
+
+uint32_t runq_len(const runq *q)
+{
+    uint32_t real = head_real(blz__load(&q->head, ACQUIRE));
+    uint32_t len = blz__load(&q->tail, ACQUIRE) - real;
+    return len <= RUNQ_CAPACITY ? len : 0; /* read at different times */
+}
+
+uint32_t runq_room(const runq *q)
+{
+    /* acquire: pairs with the release of a thief that has read its slots */
+    uint32_t steal = head_steal(blz__load(&q->head, ACQUIRE));
+    return RUNQ_CAPACITY - (blz__load(&q->tail, RELAXED) - steal);
+}

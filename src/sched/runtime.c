@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A runtime's birth and its doors for other threads: creation, starting the workers with the first
+ * task, blocking on a task, running one with the calling thread as a worker, embedded turns.
+ */
+#include "sched/rt.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How long queues and drivers may go unattended. */
+#define TARGET_NS 200000.0
+
+/* ---- creation ---- */
+
+void *blz__rt_alloc(blz_rt *rt, size_t size, size_t align)
+{
+    return blz__alloc(&rt->allocator, size, align);
+}
+
+void blz__rt_free(blz_rt *rt, void *ptr, size_t size, size_t align)
+{
+    blz__free(&rt->allocator, ptr, size, align);
+}
+
+static void copy_options(blz_rt *rt, const blz_options *options)
+{
+    rt->options = *options;
+    rt->nr_workers = options->workers;
+    rt->budget = options->budget;
+    rt->event_interval = options->event_interval;
+    rt->observe_full = options->observe == BLZ_OBSERVE_FULL;
+    rt->stealing = !options->disable_stealing && options->workers > 1;
+    rt->lifo = !options->disable_lifo;
+    rt->embedded = options->embedded;
+}
+
+static int create_workers(blz_rt *rt)
+{
+    size_t size = rt->nr_workers * sizeof(blz_worker);
+    uint32_t i;
+    int rc;
+
+    rt->workers = blz__rt_alloc(rt, size, _Alignof(blz_worker));
+    if (!rt->workers)
+        return -ENOMEM;
+    for (i = 0; i < rt->nr_workers; i++) {
+        rc = blz__worker_init(&rt->workers[i], rt, i);
+        if (rc < 0)
+            goto out_workers;
+    }
+    return 0;
+out_workers:
+    while (i-- > 0)
+        blz__worker_destroy(&rt->workers[i]);
+    blz__rt_free(rt, rt->workers, size, _Alignof(blz_worker));
+    return rc;
+}
+
+static size_t bitmap_size(const blz_rt *rt)
+{
+    return idle_words(rt->nr_workers) * sizeof(uint64_t);
+}
+
+int blz__rt_create(blz_rt **out, const blz_options *given, const blz__driver_ops *driver_ops)
+{
+    const blz_allocator *allocator =
+        given && given->allocator ? given->allocator : &blz__system_allocator;
+    blz_options options;
+    blz_rt *rt;
+    int rc = blz__options_resolve(&options, given);
+
+    if (rc < 0)
+        return rc;
+    rt = blz__alloc(allocator, sizeof *rt, _Alignof(blz_rt));
+    if (!rt)
+        return -ENOMEM;
+    memset(rt, 0, sizeof *rt);
+    rt->allocator = *allocator;
+    rt->driver_ops = driver_ops;
+    copy_options(rt, &options);
+    rt->next_ids = 1024; /* 0 is no task */
+    rc = -ENOMEM;
+    rt->fork_word = blz__fork_word_new();
+    if (!rt->fork_word)
+        goto out_rt;
+    rt->idle.nr_workers = rt->nr_workers;
+    rt->idle.bits = blz__rt_alloc(rt, bitmap_size(rt), 8);
+    if (!rt->idle.bits)
+        goto out_fork_word;
+    memset(rt->idle.bits, 0, bitmap_size(rt));
+    rt->asymmetric_fences = blz__fence_asymmetric_init();
+    blz__clock_init(&rt->clock);
+    rt->target_ticks = (uint64_t)(TARGET_NS / rt->clock.ns_per_tick);
+    blz__pool_init(&rt->pool, &rt->allocator);
+    blz__heap_init(&rt->foreign_heap, rt, &rt->pool);
+    rc = create_workers(rt);
+    if (rc < 0)
+        goto out_bits;
+    *out = rt;
+    return 0;
+out_bits:
+    blz__rt_free(rt, rt->idle.bits, bitmap_size(rt), 8);
+out_fork_word:
+    blz__fork_word_free(rt->fork_word);
+out_rt:
+    blz__free(allocator, rt, sizeof *rt, _Alignof(blz_rt));
+    return rc;
+}
+
+void blz__rt_destroy(blz_rt *rt)
+{
+    blz_allocator allocator = rt->allocator;
+
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
+        blz__worker_flush_frees(&rt->workers[i]);
+    blz__heap_destroy(&rt->foreign_heap);
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
+        blz__worker_destroy(&rt->workers[i]);
+    if (rt->failed_to_end)
+        return; /* stuck tasks, and with them all that they may use, are leaked on purpose */
+    blz__rt_free(rt, rt->workers, rt->nr_workers * sizeof(blz_worker), _Alignof(blz_worker));
+    blz__pool_destroy(&rt->pool);
+    blz__rt_free(rt, rt->idle.bits, bitmap_size(rt), 8);
+    blz__fork_word_free(rt->fork_word);
+    blz__free(&allocator, rt, sizeof *rt, _Alignof(blz_rt));
+}
+
+int blz_rt_new(blz_rt **rt, const blz_options *options)
+{
+    bool embedded = options && options->embedded;
+    return blz__rt_create(rt, options, embedded ? &blz__wakefd_driver : NULL);
+}
+
+unsigned blz_rt_workers(const blz_rt *rt)
+{
+    return rt->nr_workers;
+}
+
+/* ---- starting ---- */
+
+static void worker_main(void *arg)
+{
+    blz_worker *w = arg;
+    const blz_options *options = &w->rt->options;
+
+    blz__worker_set_current(w);
+    if (options->on_thread_start)
+        options->on_thread_start(options->hook_arg, w->index);
+    blz__worker_run(w, &w->rt->stop, INT64_MAX);
+    if (options->on_thread_stop)
+        options->on_thread_stop(options->hook_arg, w->index);
+}
+
+static int start_thread(blz_worker *w)
+{
+    const blz_options *options = &w->rt->options;
+    char name[32];
+    int rc;
+
+    snprintf(name, sizeof name, "%.8s-%u", options->name, w->index);
+    rc = blz__thread_start(&w->thread, worker_main, w, options->stack_size, name);
+    w->is_thread = rc == 0;
+    return rc;
+}
+
+static void stop_threads(blz_rt *rt)
+{
+    blz__store(&rt->stop, 1u, RELEASE); /* pairs with the acquire in blz__worker_run */
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
+        if (rt->workers[i].is_thread)
+            parker_unpark(&rt->workers[i].parker);
+    for (uint32_t i = 0; i < rt->nr_workers; i++) {
+        if (rt->workers[i].is_thread)
+            blz__thread_join(rt->workers[i].thread);
+        rt->workers[i].is_thread = false;
+    }
+}
+
+static int start_all(blz_rt *rt, bool caller_is_worker_0)
+{
+    int rc = blz__watchdog_start(rt);
+
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = caller_is_worker_0 || rt->embedded; i < rt->nr_workers; i++) {
+        rc = start_thread(&rt->workers[i]);
+        if (rc < 0) {
+            stop_threads(rt);
+            blz__store(&rt->stop, 0u, RELAXED);
+            blz__watchdog_stop(rt);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+int blz__rt_start(blz_rt *rt, bool caller_is_worker_0)
+{
+    int rc = 0;
+
+    blz__lock_acquire(&rt->life_lock);
+    if (!rt->started) {
+        rc = start_all(rt, caller_is_worker_0);
+        if (rc == 0)
+            blz__store(&rt->started, true, RELEASE); /* pairs with the acquire in spawn_remote */
+    }
+    blz__lock_release(&rt->life_lock);
+    return rc;
+}
+
+/* ---- ending ---- */
+
+/* The first thread that makes a turn is the only one that may. */
+static bool is_turn_owner(blz_rt *rt)
+{
+    uint64_t owner = 0, self = blz__thread_id();
+    return blz__cas(&rt->turn_owner, &owner, self, RELAXED, RELAXED) || owner == self;
+}
+
+int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns)
+{
+    if (rt_is_forked(rt))
+        return -EOWNERDEAD;
+    if (blz__sched_on_worker())
+        return -EDEADLK;
+    if (rt->embedded && !is_turn_owner(rt))
+        return -EPERM;
+    return blz__rt_shutdown(rt, rt->embedded ? &rt->workers[0] : NULL, grace_ns);
+}
+
+int blz_rt_free(blz_rt *rt)
+{
+    int rc;
+
+    if (!rt)
+        return 0;
+    rc = blz_rt_shutdown(rt, rt->options.shutdown_ns);
+    if (rc < 0 && rc != -ETIMEDOUT)
+        return rc;
+    rt->failed_to_end = rc == -ETIMEDOUT;
+    blz__watchdog_stop(rt);
+    if (!rt->failed_to_end) {
+        stop_threads(rt);
+        blz__rt_destroy(rt);
+    }
+    return rc;
+}
+
+/* ---- blocking ---- */
+
+int64_t blz_block_on(blz_rt *rt, const void *frame, size_t size, const char *site)
+{
+    blz_handle handle = {NULL, 0};
+    int rc;
+
+    if (blz__sched_on_worker())
+        return -EDEADLK;
+    rc = blz_spawn(&(blz_spawn_args){.rt = rt, .handle = &handle, .site = site}, frame, size);
+    if (rc == 0)
+        rc = blz_handle_wait(&handle);
+    return rc < 0 ? rc : handle.result;
+}
+
+/* ---- the calling thread as worker 0 ---- */
+
+/* Ends blz__worker_run when the root task has. */
+struct root_done {
+    uint32_t done;
+    blz_worker *worker;
+    int64_t result;
+};
+
+static void root_ended(void *arg, int64_t result)
+{
+    struct root_done *root = arg;
+
+    root->result = result;
+    blz__store(&root->done, 1u, RELEASE); /* pairs with the acquire in blz__worker_run */
+    parker_unpark(&root->worker->parker);
+}
+
+static int64_t run_root(blz_rt *rt, const void *frame, size_t size, const char *site)
+{
+    struct root_done root = {.worker = &rt->workers[0]};
+    blz_handle handle = {NULL, 0};
+    int rc;
+
+    blz__worker_set_current(root.worker);
+    rc = blz_spawn(&(blz_spawn_args){.rt = rt, .handle = &handle, .site = site}, frame, size);
+    if (rc == 0) {
+        rc = blz_task_on_done(&handle, root_ended, &root);
+        if (rc < 0) {
+            blz_handle_cancel(&handle);
+            blz_handle_detach(&handle);
+        }
+    }
+    blz__worker_set_current(NULL);
+    if (rc < 0)
+        return rc;
+    blz__worker_run(root.worker, &root.done, INT64_MAX);
+    return root.result;
+}
+
+int64_t blz_run(const blz_options *options, const void *frame, size_t size, const char *site)
+{
+    int64_t result;
+    blz_rt *rt;
+    int rc;
+
+    if (blz__sched_on_worker())
+        return -EDEADLK;
+    if (options && options->embedded)
+        return -EINVAL;
+    rc = blz__rt_create(&rt, options, NULL);
+    if (rc < 0)
+        return rc;
+    rc = blz__rt_start(rt, true);
+    if (rc < 0) {
+        blz__rt_destroy(rt);
+        return rc;
+    }
+    if (rt->options.on_thread_start)
+        rt->options.on_thread_start(rt->options.hook_arg, 0);
+    result = run_root(rt, frame, size, site);
+    rc = blz__rt_shutdown(rt, &rt->workers[0], rt->options.shutdown_ns);
+    if (rt->options.on_thread_stop)
+        rt->options.on_thread_stop(rt->options.hook_arg, 0);
+    blz__watchdog_stop(rt);
+    if (rc == 0) {
+        stop_threads(rt);
+        blz__rt_destroy(rt);
+    }
+    return rc < 0 && result >= 0 ? rc : result;
+}
+
+/* ---- embedding ---- */
+
+int blz_rt_fd(blz_rt *rt)
+{
+    blz__driver *driver = rt->workers[0].driver;
+    return rt->embedded ? driver->ops->fd(driver) : -ENOTSUP;
+}
+
+int64_t blz_rt_deadline(blz_rt *rt)
+{
+    (void)rt;
+    return INT64_MAX; /* nothing is due at a time yet: there are no timers */
+}
+
+int64_t blz_rt_turn(blz_rt *rt)
+{
+    blz_worker *w = &rt->workers[0];
+    int rc;
+
+    if (!rt->embedded)
+        return -ENOTSUP;
+    if (rt_is_forked(rt))
+        return -EOWNERDEAD;
+    if (blz__sched_on_worker())
+        return -EDEADLK;
+    if (!blz__load(&rt->started, ACQUIRE)) {
+        rc = blz__rt_start(rt, false);
+        if (rc < 0)
+            return rc;
+    }
+    if (!is_turn_owner(rt))
+        return -EPERM;
+    return blz__worker_turn(w);
+}

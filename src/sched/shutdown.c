@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shutdown: refuse new tasks, cancel all, let them run to their end; if that takes too long,
+ * override their shields; if it still does, report it.
+ *
+ * How every task learns of it: the phase is set first. A task that is polled after that is
+ * cancelled by the worker that polls it. A task that is idle is found by walking the heaps, and
+ * queued. A task that was being polled when the phase changed, and then became idle, might fall
+ * between the two: so the worker looks at the phase again after making it idle, and repeats the
+ * walk (end_in_pending in poll.c).
+ *
+ * How the end is noticed: each worker counts what it spawned and what it completed. A worker that
+ * parks adds them all up, completions first: if the sums are equal, nothing was alive in
+ * between. The last worker to park sees that.
+ */
+#include "sched/rt.h"
+
+#include <errno.h>
+
+void blz__rt_walk(blz_rt *rt, void (*visit)(void *arg, blz_task *block), void *arg)
+{
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
+        blz__heap_walk(&rt->workers[i].heap, visit, arg);
+    blz__heap_walk(&rt->foreign_heap, visit, arg);
+}
+
+/* Not queued here: the walk holds a lock. */
+static void cancel_if_idle(void *arg, blz_task *block)
+{
+    task_list *cancelled = arg;
+
+    if (task_state_cancel_idle(&block->state))
+        task_list_append(cancelled, block);
+}
+
+void blz__rt_cancel_idle(blz_rt *rt)
+{
+    task_list cancelled = {NULL, NULL, 0};
+
+    blz__rt_walk(rt, cancel_if_idle, &cancelled);
+    for (blz_task *task = task_list_take(&cancelled); task; task = task_list_take(&cancelled))
+        blz__sched_queue(task);
+}
+
+uint64_t blz__rt_live(const blz_rt *rt)
+{
+    uint64_t completed = 0, spawned;
+
+    /* acquire: pairs with the release in poll_task, so that the spawn of what was completed is
+     * counted below */
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
+        completed += blz__load(&rt->workers[i].stats.completed, ACQUIRE);
+    spawned = blz__load(&rt->inject.spawned, RELAXED);
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
+        spawned += blz__load(&rt->workers[i].stats.spawned, RELAXED);
+    return spawned - completed;
+}
+
+void blz__rt_check_drained(blz_rt *rt)
+{
+    if (blz__rt_live(rt) != 0)
+        return;
+    blz__store(&rt->drained, 1u, RELEASE); /* pairs with the acquire of whoever waits for it */
+    blz__futex_wake(&rt->drained, INT32_MAX);
+    if (rt->closer)
+        parker_unpark(&rt->closer->parker);
+}
+
+/* Waits for the last task; a worker takes part, other threads sleep. False: not in time. */
+static bool wait_until_drained(blz_rt *rt, blz_worker *self, int64_t deadline_ns)
+{
+    blz__rt_check_drained(rt);
+    if (self) {
+        blz__worker_run(self, &rt->drained, deadline_ns);
+    } else {
+        while (!blz__load(&rt->drained, ACQUIRE)) {
+            if (deadline_ns == INT64_MAX)
+                blz__futex_wait(&rt->drained, 0);
+            else if (!blz__futex_wait_until(&rt->drained, 0, deadline_ns))
+                break;
+        }
+    }
+    return blz__load(&rt->drained, ACQUIRE);
+}
+
+static int64_t deadline_after(int64_t grace_ns)
+{
+    int64_t now = blz__clock_ns();
+    return grace_ns < 0 || grace_ns > INT64_MAX - now ? INT64_MAX : now + grace_ns;
+}
+
+static void enter_phase(blz_rt *rt, uint32_t phase)
+{
+    blz__swap(&rt->phase, phase, SEQ_CST); /* before the walk; pairs with end_in_pending */
+    blz__rt_cancel_idle(rt);
+}
+
+int blz__rt_shutdown(blz_rt *rt, blz_worker *self, int64_t grace_ns)
+{
+    bool first;
+
+    blz__lock_acquire(&rt->life_lock);
+    first = !rt->stopped;
+    rt->stopped = true;
+    blz__lock_release(&rt->life_lock);
+
+    if (!blz__load(&rt->started, ACQUIRE)) {
+        inject_close(&rt->inject); /* no task ever came, and none will */
+        return 0;
+    }
+    if (first) {
+        rt->closer = self;
+        inject_close(&rt->inject);
+        enter_phase(rt, RT_CLOSING);
+    }
+    if (wait_until_drained(rt, self, deadline_after(grace_ns)))
+        return 0;
+    enter_phase(rt, RT_FORCING);
+    return wait_until_drained(rt, self, deadline_after(grace_ns)) ? 0 : -ETIMEDOUT;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Spawning: a block from the heap of this worker (or of all other threads), the frame copied into
+ * it, and into a queue. From a worker this takes no lock and no read-modify-write.
+ */
+#include "sched/rt.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { ID_BATCH = 1024 };
+
+static inline uint64_t next_id(blz_worker *w)
+{
+    if (blz_unlikely(w->ids_left == 0)) {
+        w->next_id = blz__fetch_add(&w->rt->next_ids, (uint64_t)ID_BATCH, RELAXED);
+        w->ids_left = ID_BATCH;
+    }
+    w->ids_left--;
+    return w->next_id++;
+}
+
+/* The bytes that BLZ_TAIL asked for. */
+static inline size_t tail_of(const void *frame)
+{
+    return (size_t)((const blz_future *)frame)->result;
+}
+
+/* The parts that only some tasks have. The task is not published yet. */
+static BLZ_COLD int add_extras(blz_task *task, const blz_spawn_args *args, const blz_worker *w)
+{
+    int rc = 0;
+
+    if (args->name)
+        rc = blz__task_rename(task, args->name);
+    if (rc == 0 && args->local) {
+        rc = blz__task_make_ext(task);
+        if (rc == 0)
+            task_ext(task)->pinned_to = w->index;
+    }
+    if (rc < 0 && task_has_ext(task))
+        blz__task_drop_ext(task);
+    return rc;
+}
+
+/* Fills the block. 0, or a negative errno and the block is still the caller's. */
+static inline int prepare(blz_task *task, const blz_spawn_args *args, const void *frame,
+                          size_t size, uint64_t id, const blz_worker *w)
+{
+    const char *origin = args->site ? args->site : ((const blz_future *)frame)->ops->name;
+
+    blz__task_init(task, frame, size, origin, id);
+    if (blz_unlikely(args->name || args->local)) {
+        int rc = add_extras(task, args, w);
+        if (rc < 0)
+            return rc;
+    }
+    uint64_t state = task_state_new(args->handle || args->scope, args->local);
+    if (args->scope)
+        state |= blz__scope_adopt(args->scope, task, sizeof *task + size + tail_of(frame));
+    if (args->handle)
+        *args->handle = (blz_handle){task, 0};
+    /* release: pairs with the acquire of whoever polls it, or of a dump that claims it */
+    blz__store(&task->state, state, RELEASE);
+    return 0;
+}
+
+static void unprepare(const blz_spawn_args *args, blz_task *task)
+{
+    if (args->handle)
+        args->handle->task = NULL;
+    if (args->scope)
+        blz__scope_disown(args->scope, task);
+    if (task_has_ext(task))
+        blz__task_drop_ext(task);
+    blz__store(&task->state, (uint64_t)0, RELAXED);
+}
+
+static int spawn_here(blz_worker *w, const blz_spawn_args *args, const void *frame, size_t size,
+                      size_t total)
+{
+    blz_task *task;
+    int rc;
+
+    if (blz_unlikely(blz__load(&w->rt->phase, RELAXED) != RT_OPEN))
+        return -ESHUTDOWN;
+    task = blz__heap_alloc(&w->heap, total);
+    if (blz_unlikely(!task))
+        return -ENOMEM;
+    rc = prepare(task, args, frame, size, next_id(w), w);
+    if (blz_unlikely(rc < 0)) {
+        blz__heap_free_local(&w->heap, task);
+        return rc;
+    }
+    blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
+    if (blz_unlikely(args->local))
+        blz__worker_push_back(w, task);
+    else
+        blz__worker_push(w, task);
+    return 0;
+}
+
+static int spawn_remote(blz_rt *rt, const blz_spawn_args *args, const void *frame, size_t size,
+                        size_t total)
+{
+    blz_task *task;
+    uint64_t id;
+    int rc;
+
+    if (args->local)
+        return -EPERM;
+    if (blz_unlikely(!blz__load(&rt->started, ACQUIRE))) { /* pairs with blz__rt_start */
+        rc = blz__rt_start(rt, false);
+        if (rc < 0)
+            return rc;
+    }
+    blz__lock_acquire(&rt->foreign_lock);
+    task = blz__heap_alloc(&rt->foreign_heap, total);
+    id = rt->foreign_ids++;
+    if (blz_unlikely(id % ID_BATCH == 0)) {
+        id = blz__fetch_add(&rt->next_ids, (uint64_t)ID_BATCH, RELAXED);
+        rt->foreign_ids = id + 1;
+    }
+    blz__lock_release(&rt->foreign_lock);
+    if (!task)
+        return -ENOMEM;
+    rc = prepare(task, args, frame, size, id, NULL);
+    if (blz_likely(rc == 0)) {
+        blz__store(&task->stamp, id % SAMPLE_INTERVAL ? 0 : blz__clock_ticks(&rt->clock) | 1,
+                   RELAXED);
+        if (blz_likely(inject_spawn(&rt->inject, task))) {
+            blz__rt_notify(rt);
+            return 0;
+        }
+        unprepare(args, task);
+        rc = -ESHUTDOWN;
+    }
+    blz__heap_free_remote(task, task);
+    return rc;
+}
+
+int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)
+{
+    blz_worker *w = blz__worker_current();
+    blz_rt *rt = args->rt ? args->rt : w ? w->rt : NULL;
+    size_t total = sizeof(blz_task) + size + tail_of(frame);
+
+    if (blz_unlikely(!rt))
+        return -ENXIO;
+    if (rt_is_forked(rt))
+        return -EOWNERDEAD;
+    if (args->scope)
+        total = blz__scope_block_size(total);
+    if (blz_likely(w && w->rt == rt))
+        return spawn_here(w, args, frame, size, total);
+    return spawn_remote(rt, args, frame, size, total);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watchdog: a thread that looks at the workers now and then, and helps if one is stuck in a
+ * poll. It sleeps without a time limit while all workers do; a worker that wakes up wakes it.
+ */
+#ifndef BLZ_SCHED_WATCHDOG_H
+#define BLZ_SCHED_WATCHDOG_H
+
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "base/sys.h"
+
+#include <blitz/future.h>
+
+typedef struct watchdog {
+    uint32_t state; /* futex: WATCHDOG_* */
+    bool running;
+    int64_t limit_ns;
+    blz__thread thread;
+    struct watchdog_view *views; /* what it saw of each worker */
+} watchdog;
+
+enum { WATCHDOG_AWAKE, WATCHDOG_ASLEEP, WATCHDOG_STOP };
+
+int blz__watchdog_start(blz_rt *rt);
+void blz__watchdog_stop(blz_rt *rt);
+
+/* A worker has woken up. [worker] */
+void blz__watchdog_poke(blz_rt *rt);
+
+/* A task ignores its cancellation. [worker, in a poll] */
+void blz__watchdog_refused(blz_rt *rt, blz_task *task, uint32_t worker);
+
+#endif

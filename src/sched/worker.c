@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a worker: take a task, poll it; every so often look at the driver; out of work,
+ * search the others' rings; in vain, park.
+ *
+ * Parking is without time limit, unless something is due at a certain time. That it is safe is the
+ * business of the idle set (idle.h) and the parker (park.h); the order of steps here is theirs:
+ * be counted as parked, look at all queues once more, and only then sleep.
+ */
+#include "sched/rt.h"
+
+#include <string.h>
+
+static _Thread_local blz_worker *current_worker
+#ifndef BLZ_MODEL
+    __attribute__((tls_model("initial-exec")))
+#endif
+    ;
+
+blz_worker *blz__worker_current(void)
+{
+    return current_worker;
+}
+
+void blz__worker_set_current(blz_worker *worker)
+{
+    current_worker = worker;
+}
+
+#ifdef BLZ_MODEL
+__attribute__((constructor)) static void keep_workers_apart(void)
+{
+    model_thread_local(&current_worker, sizeof current_worker);
+}
+#endif
+
+blz_cx *blz__sched_current_cx(void)
+{
+    return current_worker ? current_worker->cx : NULL;
+}
+
+bool blz__sched_on_worker(void)
+{
+    return current_worker != NULL;
+}
+
+blz_task *blz_task_current(void)
+{
+    return current_worker && current_worker->cx ? current_worker->cx->task : NULL;
+}
+
+blz_rt *blz_rt_current(void)
+{
+    return current_worker ? current_worker->rt : NULL;
+}
+
+/* ---- creation ---- */
+
+int blz__worker_init(blz_worker *w, blz_rt *rt, uint32_t index)
+{
+    memset(w, 0, sizeof *w);
+    w->rt = rt;
+    w->index = index;
+    w->local.revocable = rt->asymmetric_fences;
+    w->ring.unshared = rt->nr_workers == 1 || !rt->stealing;
+    w->until_events = rt->event_interval;
+    w->until_inject = 1;
+    w->until_sample = 1;
+    w->until_latency = 1;
+    blz__rng_init(&w->rng, rt->options.seed + index * 0x9E3779B97F4A7C15u);
+    blz__tuner_init(&w->tuner, rt);
+    blz__heap_init(&w->heap, rt, &rt->pool);
+    if (rt->driver_ops) {
+        int rc = rt->driver_ops->open(&w->driver, &rt->allocator);
+        if (rc < 0)
+            return rc;
+    }
+    w->parker.driver = w->driver;
+    return 0;
+}
+
+void blz__worker_destroy(blz_worker *w)
+{
+    if (w->driver)
+        w->driver->ops->close(w->driver);
+    blz__heap_destroy(&w->heap);
+}
+
+/* ---- blocks of other heaps ---- */
+
+void blz__worker_flush_frees(blz_worker *w)
+{
+    if (w->remote_frees.first)
+        blz__heap_free_remote(w->remote_frees.first, w->remote_frees.last);
+    w->remote_frees = (task_list){NULL, NULL, 0};
+}
+
+void blz__sched_free_block(blz_task *task)
+{
+    blz_worker *w = current_worker;
+    blz__heap *heap = blz__heap_of(task);
+
+    if (blz_likely(w && heap == &w->heap)) {
+        blz__heap_free_local(heap, task);
+    } else if (!w) {
+        blz__heap_free_remote(task, task);
+    } else {
+        if (w->remote_frees.first && blz__heap_of(w->remote_frees.first) != heap)
+            blz__worker_flush_frees(w);
+        task_list_append(&w->remote_frees, task);
+        if (w->remote_frees.count >= REMOTE_FREE_BATCH)
+            blz__worker_flush_frees(w);
+    }
+}
+
+/* ---- maintenance ---- */
+
+/* Yielded tasks may run again. If others are out of work, half of them go where they can be
+ * stolen. */
+static void resume_yielded(blz_worker *w)
+{
+    uint64_t word = blz__load(&w->rt->idle.word, RELAXED);
+    bool hungry = w->rt->stealing && (idle_parked(word) || idle_searching(word) > w->searching);
+    bool locked = local_enter(&w->local);
+    task_list share = {NULL, NULL, 0};
+
+    task_list_join(&w->local.resumed, &w->local.yielded);
+    if (blz_unlikely(hungry))
+        while (share.count < w->local.resumed.count && share.count < RUNQ_CAPACITY / 2)
+            task_list_append(&share, task_list_take(&w->local.resumed));
+    local_leave(&w->local, locked);
+
+    task_list_join(&w->pinned, &w->pinned_yielded);
+    for (blz_task *task = task_list_take(&share); task; task = task_list_take(&share))
+        blz__worker_push_back(w, task);
+}
+
+void blz__worker_maintain(blz_worker *w)
+{
+    w->until_events = w->rt->event_interval;
+    w->events_at = w->now;
+    stat_inc(w->stats.maintenances);
+    if (w->driver)
+        w->driver->ops->poll(w->driver, 0);
+    blz__worker_read_mail(w);
+    resume_yielded(w);
+}
+
+/* ---- searching ---- */
+
+static blz_task *steal_from_anyone(blz_worker *w)
+{
+    blz_rt *rt = w->rt;
+    uint32_t start = blz__rng_below(&w->rng, rt->nr_workers), moved;
+
+    for (uint32_t i = 0; i < rt->nr_workers; i++) {
+        uint32_t victim = start + i < rt->nr_workers ? start + i : start + i - rt->nr_workers;
+        if (victim == w->index || runq_len(&rt->workers[victim].ring) == 0)
+            continue;
+        blz_task *task = runq_steal(&rt->workers[victim].ring, &w->ring, &moved);
+        if (task) {
+            stat_inc(w->stats.steals);
+            stat_add(w->stats.stolen, moved);
+            return task;
+        }
+    }
+    return NULL;
+}
+
+/* Rounds before a searcher gives up: sleeping and being woken costs as much as many of them. */
+#ifdef BLZ_MODEL
+enum { SEARCH_ROUNDS = 1, SEARCH_PAUSES = 0 };
+#else
+enum { SEARCH_ROUNDS = 32, SEARCH_PAUSES = 16 };
+#endif
+
+static blz_task *search(blz_worker *w)
+{
+    if (w->rt->stealing && !w->searching)
+        w->searching = idle_search(&w->rt->idle);
+    for (int round = 0; w->searching && round < SEARCH_ROUNDS; round++) {
+        blz_task *task = steal_from_anyone(w);
+        if (!task)
+            task = blz__worker_next(w); /* looks at the inject queue last */
+        if (task)
+            return task;
+        for (int i = 0; i < SEARCH_PAUSES; i++)
+            blz__spin_hint();
+        if (blz__load(&w->mailbox, RELAXED) || blz__load(&w->commands, RELAXED))
+            break;
+    }
+    return NULL;
+}
+
+bool blz__rt_has_work(const blz_rt *rt, const blz_worker *asking)
+{
+    if (inject_has_work(&rt->inject))
+        return true;
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
+        if ((rt->stealing || &rt->workers[i] == asking) && runq_len(&rt->workers[i].ring) > 0)
+            return true;
+    return false;
+}
+
+/*
+ * A searcher has found something. While it searched, others relied on it and woke nobody: if it was
+ * the last one and there is more, somebody else must look.
+ */
+static void stop_searching(blz_worker *w)
+{
+    w->searching = false;
+    if (idle_found(&w->rt->idle) && blz__rt_has_work(w->rt, w))
+        blz__rt_notify(w->rt);
+}
+
+/* ---- parking ---- */
+
+static void sleep_in_driver(blz_worker *w, int64_t deadline_ns)
+{
+    if (parker_begin_driver(&w->parker)) {
+        w->driver->ops->poll(w->driver, deadline_ns);
+        parker_end_driver(&w->parker);
+    }
+}
+
+/*
+ * Is counted as parked, and looks once more. False: there is work, and it is us who have been
+ * claimed for it.
+ */
+static bool prepare_to_park(blz_worker *w)
+{
+    blz_rt *rt = w->rt;
+
+    blz__worker_flush_frees(w);
+    idle_park(&rt->idle, w->index, w->searching);
+    w->searching = false;
+    if (blz__load(&rt->phase, ACQUIRE) != RT_OPEN) /* pairs with enter_phase */
+        blz__rt_check_drained(rt);
+    if (!blz__rt_has_work(rt, w))
+        return true;
+    int index = idle_claim(&rt->idle);
+    if (index == (int)w->index) {
+        w->searching = true;
+        return false;
+    }
+    if (index >= 0)
+        parker_unpark(&rt->workers[index].parker);
+    return true;
+}
+
+static void park(blz_worker *w, int64_t deadline_ns)
+{
+    const blz_options *options = &w->rt->options;
+    uint64_t before;
+
+    if (!prepare_to_park(w))
+        return;
+    stat_inc(w->stats.parks);
+    if (options->on_thread_park)
+        options->on_thread_park(options->hook_arg, w->index);
+    before = blz__clock_ticks(&w->rt->clock);
+    blz__store(&w->parked_at, before, RELAXED);
+    if (w->driver && w->driver->ops->busy(w->driver))
+        sleep_in_driver(w, deadline_ns);
+    else
+        parker_wait(&w->parker, deadline_ns);
+    w->now = blz__clock_ticks(&w->rt->clock);
+    stat_add(w->parked_ticks, w->now - before);
+    blz__swap(&w->parked_at, (uint64_t)0, SEQ_CST); /* before the poke; pairs with the watchdog */
+    w->searching = idle_unpark(&w->rt->idle, w->index);
+    blz__watchdog_poke(w->rt);
+    if (options->on_thread_unpark)
+        options->on_thread_unpark(options->hook_arg, w->index);
+}
+
+/* ---- the loop ---- */
+
+/* A task to poll, from anywhere; NULL: time to park. */
+static blz_task *find(blz_worker *w)
+{
+    blz_task *task = blz__worker_next(w);
+
+    if (task)
+        return task;
+    blz__worker_maintain(w);
+    task = blz__worker_next(w);
+    return task ? task : search(w);
+}
+
+static inline void poll_found(blz_worker *w, blz_task *task)
+{
+    if (w->searching)
+        stop_searching(w);
+    else if (blz_unlikely(idle_wants_work(&w->rt->idle)) && runq_len(&w->ring) > 0)
+        blz__rt_notify(w->rt); /* makes up for push_ring's unordered look */
+    blz__worker_poll(w, task);
+    if (blz_unlikely(--w->until_events == 0))
+        blz__worker_maintain(w);
+}
+
+/* Embedded: from the sleep between two turns. */
+static void leave_turn_park(blz_worker *w)
+{
+    if (!w->in_turn_park)
+        return;
+    w->in_turn_park = false;
+    parker_end_driver(&w->parker);
+    w->searching = idle_unpark(&w->rt->idle, w->index);
+}
+
+void blz__worker_run(blz_worker *w, const uint32_t *until, int64_t deadline_ns)
+{
+    blz_worker *outer = current_worker;
+
+    current_worker = w;
+    leave_turn_park(w);
+    w->now = blz__clock_ticks(&w->rt->clock);
+    if (!w->started_at)
+        w->started_at = w->now;
+    blz__watchdog_poke(w->rt);
+    while (!blz__load(until, ACQUIRE)) {
+        blz_task *task = find(w);
+        if (task)
+            poll_found(w, task);
+        else if (!blz__load(&w->mailbox, RELAXED) && !blz__load(&w->commands, RELAXED))
+            park(w, deadline_ns);
+        if (deadline_ns != INT64_MAX && blz__clock_ns() >= deadline_ns)
+            break;
+    }
+    current_worker = outer;
+}
+
+/* ---- embedded turns ---- */
+
+/* Stays parked in the driver while the caller's loop waits for its fd. False: there is work. */
+static bool end_turn(blz_worker *w)
+{
+    if (!prepare_to_park(w))
+        return false;
+    if (!parker_begin_driver(&w->parker)) {
+        w->searching = idle_unpark(&w->rt->idle, w->index);
+        return false;
+    }
+    stat_inc(w->stats.parks);
+    w->in_turn_park = true;
+    return true;
+}
+
+/* A turn ends when nothing can run, or after this many rounds of the driver, so that tasks that
+ * only yield do not keep the caller. */
+enum { TURN_ROUNDS = 4 };
+
+int64_t blz__worker_turn(blz_worker *w)
+{
+    uint64_t before = w->stats.polls, limit;
+    bool parked = false;
+
+    current_worker = w;
+    w->now = blz__clock_ticks(&w->rt->clock);
+    if (!w->started_at)
+        w->started_at = w->now;
+    leave_turn_park(w);
+    w->driver->ops->poll(w->driver, 0);
+    blz__swap(&w->parked_at, (uint64_t)0, SEQ_CST);
+    blz__watchdog_poke(w->rt);
+    limit = before + TURN_ROUNDS * w->rt->event_interval;
+    while (!parked && w->stats.polls < limit) {
+        blz_task *task = find(w);
+        if (task)
+            poll_found(w, task);
+        else if (!blz__load(&w->mailbox, RELAXED) && !blz__load(&w->commands, RELAXED))
+            parked = end_turn(w);
+    }
+    if (!parked)
+        w->driver->ops->wake(w->driver); /* more to do: the fd stays readable */
+    blz__store(&w->parked_at, w->now | 1, RELAXED);
+    current_worker = NULL;
+    return (int64_t)(w->stats.polls - before);
+}

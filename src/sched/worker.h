@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A worker: one thread that finds tasks and polls them. For the files of src/sched and for
+ * src/observe; others include sched/sched.h.
+ */
+#ifndef BLZ_SCHED_WORKER_H
+#define BLZ_SCHED_WORKER_H
+
+#include "base/cacheline.h"
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/rng.h"
+#include "base/sys.h"
+#include "observe/hist.h"
+#include "sched/driver.h"
+#include "sched/idle.h"
+#include "sched/inject.h"
+#include "sched/local.h"
+#include "sched/park.h"
+#include "sched/runq.h"
+#include "task/task.h"
+
+#include <blitz/runtime.h>
+#include <blitz/stats.h>
+
+enum {
+    LIFO_MAX_RUN = 3,    /* tasks taken from the LIFO slot in a row */
+    EVENT_INTERVAL = 61, /* polls between two looks at the driver */
+    BUDGET = 128,        /* operations in one poll */
+    INJECT_BATCH_MIN = 4,
+    INJECT_BATCH_MAX = 64,
+    SAMPLE_INTERVAL = 16,  /* polls for each that is timed */
+    INLINE_DEPTH = 8,      /* joined tasks that run on top of each other */
+    REFUSED_REPORT = 1000, /* refused awaits in a row that are reported */
+    REMOTE_FREE_BATCH = 32,
+};
+
+/* Counters that one thread writes and others read. */
+#define stat_add(field, n) blz__store(&(field), blz__load(&(field), RELAXED) + (n), RELAXED)
+#define stat_inc(field)    stat_add(field, 1)
+
+/* How often to look where, from how long polls take. */
+typedef struct tuner {
+    uint64_t mean_ticks;      /* moving average of sampled polls */
+    uint32_t inject_interval; /* polls between looks at the inject queue */
+    uint32_t sample_interval; /* polls between timed ones */
+    bool fixed_inject;
+} tuner;
+
+struct blz_worker {
+    /* The owner's, in the order in which a poll needs them. */
+    blz_rt *rt;
+    local_queue local;
+    blz_cx *cx; /* of the poll in progress, or NULL */
+    uint32_t index;
+    uint32_t lifo_run;      /* tasks taken from the LIFO slot in a row */
+    uint32_t until_events;  /* polls left before the next look at the driver */
+    uint32_t until_inject;  /* and at the inject queue */
+    uint32_t until_sample;  /* and at the clock */
+    uint32_t until_latency; /* queued tasks left before the next precise stamp */
+    bool searching;
+    bool prefer_local; /* take turns between ring and yielded tasks */
+    uint32_t inline_depth;
+    uint32_t busy_rest; /* polled time too short to have been charged to a task yet */
+    uint64_t now;       /* ticks at the last look at the clock */
+    uint64_t events_at; /* ticks at the last look at the driver */
+    uint64_t next_id, ids_left;
+    tuner tuner;
+    blz__rng rng;
+    task_list pinned;         /* pinned tasks that can run; never stolen */
+    task_list pinned_yielded; /* since the last look at the driver */
+    task_list remote_frees;   /* blocks of one other heap, not yet given back */
+    uint64_t started_at, parked_ticks;
+    bool in_turn_park; /* embedded: parked in the driver between two turns */
+    blz__driver *driver;
+    blz__heap heap;
+    blz_worker_stats stats;
+    tick_histogram poll_histogram, latency_histogram;
+
+    /* Others' too. */
+    blz__cache_aligned runq ring;
+    blz__cache_aligned parker parker;
+    blz__cache_aligned blz_task *mailbox; /* woken pinned tasks, from other threads; a stack */
+    blz__op *commands;                    /* cancellations, from other workers; a stack */
+    blz__cache_aligned blz_task *current; /* being polled; for the watchdog */
+    uint64_t parked_at;                   /* 0, or ticks; for the watchdog */
+    uint64_t stuck;                       /* polls that it found too long */
+    blz__thread thread;
+    bool is_thread;
+};
+
+typedef struct blz_worker blz_worker;
+
+/* The worker that this thread is, or NULL. */
+blz_worker *blz__worker_current(void);
+void blz__worker_set_current(blz_worker *worker);
+
+int blz__worker_init(blz_worker *w, blz_rt *rt, uint32_t index);
+void blz__worker_destroy(blz_worker *w);
+
+/* Runs tasks until *until is not 0, or the deadline (INT64_MAX: none) has come. [its thread] */
+void blz__worker_run(blz_worker *w, const uint32_t *until, int64_t deadline_ns);
+
+/* One embedded turn: runs what can run, then stays parked in the driver. Number of polls. */
+int64_t blz__worker_turn(blz_worker *w);
+
+/* Polls one task that was taken from a queue. */
+void blz__worker_poll(blz_worker *w, blz_task *task);
+
+/* The next task from this worker's own queues, or a share of the inject queue; or NULL. */
+blz_task *blz__worker_next(blz_worker *w);
+
+/* Queues. push: in front (LIFO slot); push_back: behind. [owner] */
+void blz__worker_push(blz_worker *w, blz_task *task);
+void blz__worker_push_back(blz_worker *w, blz_task *task);
+
+/* Leaves work for a worker that is not this thread: a pinned task, or a command. [any thread] */
+void blz__worker_mail(blz_worker *w, blz_task *task);
+void blz__worker_command(blz_worker *w, blz__op *op);
+
+/* Empties mailbox and command queue. True: there was something. [owner] */
+bool blz__worker_read_mail(blz_worker *w);
+
+/* Driver events, commands, yielded tasks. [owner] */
+void blz__worker_maintain(blz_worker *w);
+
+/* Blocks of other heaps, kept back to be returned in batches. [owner] */
+void blz__worker_flush_frees(blz_worker *w);
+
+/* Tuning: after a timed poll of `ticks`. */
+void blz__tuner_init(tuner *t, const blz_rt *rt);
+void blz__tuner_sample(tuner *t, const blz_rt *rt, uint64_t ticks);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Join handles: awaiting, blocking, calling back.
+ *
+ * A handle holds one reference. The way to learn of the end is the join-waker slot of the task (the
+ * JOIN rule of state.h), which the handle's owner fills with a waker of its own kind: that of the
+ * awaiting task, one that wakes a thread, or a hook that calls back.
+ */
+#include "task/task.h"
+
+#include "base/sys.h"
+
+#include <errno.h>
+
+/* ---- the end of a handle ---- */
+
+static void drop_ref(blz_task *task)
+{
+    if (task_state_is_last(&task->state) || task_state_unref(&task->state, 1))
+        blz__task_destroy(task);
+}
+
+/* The task is complete: take its result, and the handle's reference unless it is kept. */
+static void collect(blz_handle *handle, bool keep)
+{
+    blz_task *task = handle->task;
+
+    handle->result = task->root->result;
+    if (!keep) {
+        handle->task = NULL;
+        drop_ref(task);
+    }
+}
+
+void blz_handle_detach(blz_handle *handle)
+{
+    blz_task *task = handle->task;
+
+    handle->task = NULL;
+    if (task)
+        drop_ref(task);
+}
+
+bool blz_handle_done(const blz_handle *handle)
+{
+    return !handle->task || task_state_is_complete(&handle->task->state);
+}
+
+void *blz_handle_frame(const blz_handle *handle)
+{
+    return handle->task && blz_handle_done(handle) ? handle->task->root : NULL;
+}
+
+void blz_handle_cancel(blz_handle *handle)
+{
+    if (handle->task)
+        blz_task_cancel(handle->task);
+}
+
+/* ---- awaiting ---- */
+
+enum { JOIN_START, JOIN_WAITING, JOIN_CANCELLED };
+
+static blz_poll join_ready(blz_join *join)
+{
+    collect(join->handle, join->keep);
+    return blz_future_done(&join->future, 0);
+}
+
+/* Leaves our waker in the task's slot. False: the task is complete. */
+static bool leave_waker(blz_task *task, blz_waker waker)
+{
+    task->join = waker;
+    if (task_state_set_join(&task->state))
+        return true;
+    blz_waker_drop(&waker);
+    return false;
+}
+
+static blz_poll join_start(blz_join *join, blz_cx *cx)
+{
+    blz_task *task = join->handle->task;
+
+    if (!task)
+        return blz_future_done(&join->future, -EINVAL);
+    if (!blz_coop_take(cx))
+        return BLZ_PENDING;
+    if (task_state_is_complete(&task->state) ||
+        (blz__sched_run_joined(cx, task) && task_state_is_complete(&task->state)))
+        return join_ready(join);
+    if (!leave_waker(task, blz_cx_waker(cx)))
+        return join_ready(join);
+    join->future.line = JOIN_WAITING;
+    blz_coop_give_back(cx);
+    return BLZ_PENDING;
+}
+
+static blz_poll join_poll(blz_future *future, blz_cx *cx)
+{
+    blz_join *join = (blz_join *)future;
+
+    switch (future->line) {
+    case JOIN_START:
+        return join_start(join, cx);
+    case JOIN_CANCELLED:
+        return blz_future_done(future, -ECANCELED);
+    default:
+        if (task_state_is_complete(&join->handle->task->state))
+            return join_ready(join);
+        return BLZ_PENDING; /* our waker is in the slot, and we are always the same task */
+    }
+}
+
+/* Takes the waker back; if the task was faster, the real result stands. */
+static void join_cancel(blz_future *future, blz_cx *cx)
+{
+    blz_join *join = (blz_join *)future;
+    blz_task *task = join->handle->task;
+
+    (void)cx;
+    if (future->line == JOIN_WAITING && task_state_clear_join(&task->state)) {
+        blz_waker_drop(&task->join);
+        future->line = JOIN_CANCELLED;
+    }
+}
+
+static blz_future *join_init(blz_join *op, blz_handle *handle, bool keep)
+{
+    static const blz_future_ops ops = {.name = "join", .poll = join_poll, .cancel = join_cancel};
+
+    *op = (blz_join){.future = {.ops = &ops}, .handle = handle, .keep = keep};
+    return &op->future;
+}
+
+blz_future *blz_handle_join(blz_join *op, blz_handle *handle)
+{
+    return join_init(op, handle, false);
+}
+
+blz_future *blz_handle_join_keep(blz_join *op, blz_handle *handle)
+{
+    return join_init(op, handle, true);
+}
+
+/* ---- blocking ---- */
+
+/* A waker for a thread that sleeps on a word of its own stack. It outlives the wake: see wait. */
+static void thread_wake(void *data)
+{
+    uint32_t *done = data;
+
+    /* release: pairs with the acquire in wait_for. After this the word may be gone, which a futex
+     * wake does not mind. */
+    blz__store(done, 1u, RELEASE);
+    blz__futex_wake(done, 1);
+}
+
+static void thread_drop(void *data)
+{
+    (void)data;
+}
+
+static const blz_waker_ops thread_waker_ops = {thread_wake, thread_wake, thread_drop, thread_drop};
+
+static void wait_for(uint32_t *done)
+{
+    while (!blz__load(done, ACQUIRE))
+        blz__futex_wait(done, 0);
+}
+
+int blz_handle_wait(blz_handle *handle)
+{
+    uint32_t done = 0;
+
+    if (!handle->task)
+        return -EINVAL;
+    if (!task_state_is_complete(&handle->task->state)) {
+        if (blz__sched_on_worker())
+            return -EDEADLK;
+        if (leave_waker(handle->task, (blz_waker){&done, &thread_waker_ops}))
+            wait_for(&done);
+    }
+    collect(handle, false);
+    return 0;
+}
+
+/* ---- calling back ---- */
+
+struct on_done {
+    void (*fn)(void *arg, int64_t result);
+    void *arg;
+};
+
+static void on_done_complete(void *data, blz_task *task)
+{
+    struct on_done hook = *(struct on_done *)data;
+    int64_t result = task->root->result;
+
+    blz__rt_free(blz__heap_rt(task), data, sizeof hook, _Alignof(struct on_done));
+    hook.fn(hook.arg, result);
+}
+
+static const struct join_hook_ops on_done_ops = {.complete = on_done_complete};
+
+int blz_task_on_done(blz_handle *handle, void (*fn)(void *arg, int64_t result), void *arg)
+{
+    blz_task *task = handle->task;
+    struct on_done *hook;
+
+    if (!task)
+        return -EINVAL;
+    hook = blz__rt_alloc(blz__heap_rt(task), sizeof *hook, _Alignof(struct on_done));
+    if (!hook)
+        return -ENOMEM;
+    *hook = (struct on_done){fn, arg};
+    task->join = (blz_waker){hook, &on_done_ops.waker};
+    if (!task_state_set_join(&task->state))
+        on_done_complete(hook, task);
+    blz_handle_detach(handle);
+    return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The task header: 64 bytes, one cache line, in front of the frame.
+ *
+ *    0  state       state word (state.h)
+ *    8  next        link of the one queue that the task is in; of the free list when it is free
+ *   16  join        the joiner's waker (see JOIN in state.h)
+ *   32  origin      "fn at file.c:12", or struct task_ext if it has one
+ *   40  id          number << 1; the lowest bit says that origin is an ext
+ *   48  stamp       ticks of the last change between idle, queued and running
+ *   56  polls       wraps
+ *   60  busy        polled time, in units of 16 us; saturates after 19 hours
+ *   64  the root future: ops, child, result, line, flags; then the frame's own fields
+ *
+ * The runtime and the heap are found through the block's chunk. `id`, `origin` and the statistics
+ * are read by dumps at any time: they are accessed by relaxed atomics.
+ */
+#ifndef BLZ_TASK_HEADER_H
+#define BLZ_TASK_HEADER_H
+
+#include <blitz/future.h>
+#include <blitz/task.h>
+
+struct blz_task {
+    uint64_t state;
+    blz_task *next;
+    blz_waker join;
+    uintptr_t origin;
+    uint64_t id;
+    uint64_t stamp;
+    uint32_t polls;
+    uint32_t busy;
+    blz_future root[];
+};
+
+_Static_assert(sizeof(struct blz_task) == 64, "the header is a cache line");
+
+/* The unit of `busy`. */
+enum { TASK_BUSY_NS = 16384 };
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory of tasks, which is also the registry of tasks.
+ *
+ * Blocks of one size are cut from chunks of 64 KiB, aligned so that a block finds its chunk. Each
+ * worker has a heap; a heap is used by one thread at a time, without atomics, except that other
+ * threads give blocks back through a list of their own (blz__heap_free_remote). There is one more
+ * heap for all threads that are not workers, under a lock.
+ *
+ * As every task is in a chunk, and every chunk in a list, no other registry is needed: dumping or
+ * cancelling all tasks means walking the chunks. A block always begins with a task header, whose
+ * state word is 0 while the block is free.
+ */
+#ifndef BLZ_TASK_HEAP_H
+#define BLZ_TASK_HEAP_H
+
+#include "base/cacheline.h"
+#include "base/lock.h"
+
+#include <blitz/base.h>
+#include <blitz/future.h>
+
+#ifdef BLZ_MODEL
+#define HEAP_CHUNK ((size_t)1024) /* one task each, so that the explorer sees every free */
+#else
+#define HEAP_CHUNK ((size_t)64 * 1024)
+#endif
+
+/* Sizes go in steps of 16 bytes up to 1 KiB, then by an eighth up to 8 KiB; above: own chunks. */
+enum { HEAP_SMALL_CLASSES = 64, HEAP_CLASSES = HEAP_SMALL_CLASSES + 24 };
+
+struct blz__chunk;
+struct blz__pool;
+
+typedef struct blz__heap {
+    blz_rt *rt;
+    struct blz__pool *pool;
+    struct blz__chunk *current[HEAP_CLASSES]; /* never NULL: allocation looks here first */
+    struct blz__chunk *partial[HEAP_CLASSES]; /* others with free blocks */
+    struct blz__chunk *all;                   /* under walk_lock */
+    blz__lock walk_lock;
+    blz__cache_aligned blz_task *remote; /* given back by others; a stack, taken whole */
+} blz__heap;
+
+/* Where heaps get their chunks. One for each runtime. */
+typedef struct blz__pool {
+    const blz_allocator *allocator;
+    bool from_system; /* chunks come from the system's pages, in spans */
+    blz__lock lock;
+    struct blz__span *spans;
+    unsigned nr_spans;
+} blz__pool;
+
+void blz__pool_init(blz__pool *pool, const blz_allocator *allocator);
+void blz__pool_destroy(blz__pool *pool);
+
+void blz__heap_init(blz__heap *heap, blz_rt *rt, blz__pool *pool);
+/* Frees every chunk, or leaks those with live tasks. */
+void blz__heap_destroy(blz__heap *heap);
+
+/* A block for a task of `size` bytes, header included; aligned to 16. NULL: no memory. [owner] */
+blz_task *blz__heap_alloc(blz__heap *heap, size_t size);
+
+/* Gives a block back. [the heap's owner / any thread] */
+void blz__heap_free_local(blz__heap *heap, blz_task *block);
+void blz__heap_free_remote(blz_task *first, blz_task *last);
+
+/* The heap that a block belongs to, and its runtime. [any thread] */
+blz__heap *blz__heap_of(const blz_task *block);
+blz_rt *blz__heap_rt(const blz_task *block);
+
+/*
+ * Calls visit(arg, block) for each block that may hold a task. The blocks stay what they are during
+ * the call, but the tasks in them come and go. [any thread, one at a time]
+ */
+void blz__heap_walk(blz__heap *heap, void (*visit)(void *arg, blz_task *block), void *arg);
+
+#endif

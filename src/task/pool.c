@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chunks for the heaps. With the default allocator they are cut from spans of 2 MiB of the
+ * system's pages, because a million small tasks otherwise spend more time in page faults than in
+ * anything else: once a runtime has grown beyond a few spans, new ones ask for huge pages. An
+ * allocator of the user's is asked for each chunk.
+ */
+#include "task/chunk.h"
+
+#include "base/alloc.h"
+
+enum {
+    SPAN_SIZE = 2 * 1024 * 1024,
+    SPAN_CHUNKS = 32,
+    SPANS_BEFORE_HUGE = 2,
+};
+
+struct blz__span {
+    struct blz__span *next;
+    char *base;
+    uint32_t free; /* a bit for each chunk */
+};
+
+void blz__pool_init(blz__pool *pool, const blz_allocator *allocator)
+{
+    *pool = (blz__pool){.allocator = allocator};
+#ifndef BLZ_MODEL
+    pool->from_system = allocator->alloc == blz__system_allocator.alloc;
+#endif
+}
+
+static struct blz__span *span_new(blz__pool *pool)
+{
+    struct blz__span *span = blz__alloc(pool->allocator, sizeof *span, _Alignof(struct blz__span));
+
+    if (!span)
+        return NULL;
+    span->base = blz__pages_map(SPAN_SIZE, pool->nr_spans >= SPANS_BEFORE_HUGE);
+    if (!span->base) {
+        blz__free(pool->allocator, span, sizeof *span, _Alignof(struct blz__span));
+        return NULL;
+    }
+    span->free = UINT32_MAX;
+    return span;
+}
+
+static void span_free(blz__pool *pool, struct blz__span *span)
+{
+    blz__pages_unmap(span->base, SPAN_SIZE);
+    blz__free(pool->allocator, span, sizeof *span, _Alignof(struct blz__span));
+}
+
+/* Takes a chunk of the first span that has one. Under the lock. */
+static struct blz__chunk *take_from_spans(blz__pool *pool)
+{
+    for (struct blz__span *span = pool->spans; span; span = span->next) {
+        if (!span->free)
+            continue;
+        int i = __builtin_ctz(span->free);
+        span->free &= span->free - 1;
+        struct blz__chunk *chunk = (void *)(span->base + (size_t)i * HEAP_CHUNK);
+        chunk->span = span;
+        return chunk;
+    }
+    return NULL;
+}
+
+static struct blz__chunk *take_from_system(blz__pool *pool)
+{
+    blz__lock_acquire(&pool->lock);
+    struct blz__chunk *chunk = take_from_spans(pool);
+    blz__lock_release(&pool->lock);
+    if (chunk)
+        return chunk;
+
+    struct blz__span *span = span_new(pool);
+    if (!span)
+        return NULL;
+    blz__lock_acquire(&pool->lock);
+    span->next = pool->spans;
+    pool->spans = span;
+    pool->nr_spans++;
+    chunk = take_from_spans(pool);
+    blz__lock_release(&pool->lock);
+    return chunk;
+}
+
+/* Gives the chunk back to its span, and the span to the system if it is all free. */
+static void give_to_system(blz__pool *pool, struct blz__chunk *chunk)
+{
+    struct blz__span *span = chunk->span;
+    size_t i = (size_t)((char *)chunk - span->base) / HEAP_CHUNK;
+    bool unused = false;
+
+    blz__lock_acquire(&pool->lock);
+    span->free |= 1u << i;
+    if (span->free == UINT32_MAX && pool->nr_spans > SPANS_BEFORE_HUGE) {
+        struct blz__span **link = &pool->spans;
+        while (*link != span)
+            link = &(*link)->next;
+        *link = span->next;
+        pool->nr_spans--;
+        unused = true;
+    }
+    blz__lock_release(&pool->lock);
+    if (unused)
+        span_free(pool, span);
+}
+
+struct blz__chunk *blz__chunk_get(blz__pool *pool, size_t size)
+{
+    struct blz__chunk *chunk;
+
+    if (pool->from_system && size == HEAP_CHUNK)
+        chunk = take_from_system(pool);
+    else
+        chunk = blz__alloc(pool->allocator, size, HEAP_CHUNK);
+    if (chunk)
+        chunk->size = size;
+    return chunk;
+}
+
+void blz__chunk_put(blz__pool *pool, struct blz__chunk *chunk)
+{
+    if (pool->from_system && chunk->size == HEAP_CHUNK)
+        give_to_system(pool, chunk);
+    else
+        blz__free(pool->allocator, chunk, chunk->size, HEAP_CHUNK);
+}
+
+void blz__pool_destroy(blz__pool *pool)
+{
+    struct blz__span *span = pool->spans;
+
+    while (span) {
+        struct blz__span *next = span->next;
+        if (span->free == UINT32_MAX)
+            span_free(pool, span); /* others hold leaked tasks */
+        span = next;
+    }
+    pool->spans = NULL;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scopes. A scope knows its children through links at the end of their blocks: a list of the live
+ * ones, and a queue of those that have ended, in the order in which they did. Children end on any
+ * worker, so both are under a small lock. The child's join slot holds a hook that moves it from one
+ * to the other and wakes the parent.
+ *
+ * The scope's reference to a child (its "handle") goes to whoever takes it from the queue, or is
+ * dropped by blz_scope_join.
+ *
+ * The memory of the scope is the parent's frame, so the last thing that a child does with the
+ * scope is to release its lock; the waker is taken out before and woken after. The parent sees
+ * live == 0 only under the lock.
+ */
+#include "task/task.h"
+
+#include <string.h>
+
+struct link {
+    blz_scope *scope;
+    blz_task *task;
+    struct link *next, *prev;
+    struct link *next_cancel; /* while the scope is being cancelled */
+};
+
+struct scope {
+    blz__lock lock;
+    uint32_t policy;
+    struct link *live;
+    struct link *ended, **ended_tail;
+    size_t nr_live;
+    int64_t failure; /* of the first child that failed */
+    blz_waker waker; /* of the parent, while it waits */
+};
+
+/* cancelled: new children are cancelled too. Kept in the policy word. */
+enum { POLICY_MASK = 0xff, CANCELLED = 0x100 };
+
+_Static_assert(sizeof(struct scope) <= sizeof(blz_scope), "blz_scope has room");
+
+static struct scope *scope_of(blz_scope *scope)
+{
+    return (struct scope *)(void *)scope->private_;
+}
+
+void blz_scope_init(blz_scope *scope, int policy)
+{
+    struct scope *s = scope_of(scope);
+
+    memset(scope, 0, sizeof *scope);
+    s->policy = (uint32_t)policy & POLICY_MASK;
+    s->ended_tail = &s->ended;
+}
+
+size_t blz_scope_live(const blz_scope *scope)
+{
+    struct scope *s = scope_of((blz_scope *)(uintptr_t)scope);
+    size_t live;
+
+    blz__lock_acquire(&s->lock);
+    live = s->nr_live;
+    blz__lock_release(&s->lock);
+    return live;
+}
+
+/* ---- children come ---- */
+
+static size_t link_offset(size_t total)
+{
+    return (total + _Alignof(struct link) - 1) & ~(_Alignof(struct link) - 1);
+}
+
+size_t blz__scope_block_size(size_t total)
+{
+    return link_offset(total) + sizeof(struct link);
+}
+
+static void child_ended(void *data, blz_task *task);
+static const struct join_hook_ops child_ops = {.complete = child_ended};
+
+uint64_t blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total)
+{
+    struct scope *s = scope_of(scope);
+    struct link *link = (void *)((char *)task + link_offset(total));
+
+    *link = (struct link){.scope = scope, .task = task};
+    task->join = (blz_waker){link, &child_ops.waker};
+    blz__lock_acquire(&s->lock);
+    link->next = s->live;
+    if (s->live)
+        s->live->prev = link;
+    s->live = link;
+    s->nr_live++;
+    bool cancelled = s->policy & CANCELLED;
+    blz__lock_release(&s->lock);
+    return TASK_JOIN | (cancelled ? TASK_CANCEL : 0);
+}
+
+static void unlink_live(struct scope *s, struct link *link)
+{
+    if (link->prev)
+        link->prev->next = link->next;
+    else
+        s->live = link->next;
+    if (link->next)
+        link->next->prev = link->prev;
+    s->nr_live--;
+}
+
+void blz__scope_disown(blz_scope *scope, blz_task *task)
+{
+    struct scope *s = scope_of(scope);
+
+    blz__lock_acquire(&s->lock);
+    unlink_live(s, task->join.data);
+    blz__lock_release(&s->lock);
+}
+
+/* ---- children go ---- */
+
+/*
+ * Marks the scope cancelled and lists its live children, each with a reference, for cancel_listed.
+ * Under the lock. Only the first cancellation lists any: later children are born cancelled.
+ */
+static struct link *list_for_cancel(struct scope *s)
+{
+    struct link *listed = NULL;
+
+    if (s->policy & CANCELLED)
+        return NULL;
+    s->policy |= CANCELLED;
+    for (struct link *link = s->live; link; link = link->next) {
+        blz_task_ref(link->task);
+        link->next_cancel = listed;
+        listed = link;
+    }
+    return listed;
+}
+
+/* Not under the lock: cancelling queues tasks and may wake threads. */
+static void cancel_listed(struct link *link)
+{
+    while (link) {
+        struct link *next = link->next_cancel;
+        blz_task *task = link->task;
+        blz_task_cancel(task);
+        blz_task_unref(task);
+        link = next;
+    }
+}
+
+/* The completer's hook, with a reference to the task in hand. */
+static void child_ended(void *data, blz_task *task)
+{
+    struct link *link = data, *to_cancel = NULL;
+    struct scope *s = scope_of(link->scope);
+    int64_t result = task->root->result;
+    blz_waker waker;
+
+    blz__lock_acquire(&s->lock);
+    unlink_live(s, link);
+    link->next = NULL;
+    *s->ended_tail = link;
+    s->ended_tail = &link->next;
+    if (result < 0 && s->failure == 0) {
+        s->failure = result;
+        if ((s->policy & POLICY_MASK) == BLZ_SCOPE_FAIL_FAST)
+            to_cancel = list_for_cancel(s);
+    }
+    waker = s->waker;
+    s->waker = (blz_waker){NULL, NULL};
+    blz__lock_release(&s->lock);
+    cancel_listed(to_cancel);
+    blz_waker_wake(&waker);
+}
+
+void blz_scope_cancel(blz_scope *scope)
+{
+    struct scope *s = scope_of(scope);
+    struct link *to_cancel;
+
+    blz__lock_acquire(&s->lock);
+    to_cancel = list_for_cancel(s);
+    blz__lock_release(&s->lock);
+    cancel_listed(to_cancel);
+}
+
+/* ---- waiting ---- */
+
+/* Under the lock. */
+static struct link *take_ended(struct scope *s)
+{
+    struct link *link = s->ended;
+
+    if (link) {
+        s->ended = link->next;
+        if (!s->ended)
+            s->ended_tail = &s->ended;
+    }
+    return link;
+}
+
+static blz_poll next_poll(blz_future *future, blz_cx *cx)
+{
+    blz_scope_wait *op = (blz_scope_wait *)future;
+    struct scope *s = scope_of(op->scope);
+    blz_waker unused = {NULL, NULL};
+    struct link *link;
+    bool wait;
+
+    if (!blz_coop_take(cx))
+        return BLZ_PENDING;
+    blz__lock_acquire(&s->lock);
+    link = take_ended(s);
+    wait = !link && s->nr_live > 0;
+    if (!wait) {
+        unused = s->waker;
+        s->waker = (blz_waker){NULL, NULL};
+    } else if (!s->waker.ops) {
+        s->waker = blz_cx_waker(cx);
+    }
+    blz__lock_release(&s->lock);
+    blz_waker_drop(&unused);
+    if (wait) {
+        blz_coop_give_back(cx);
+        return BLZ_PENDING;
+    }
+    if (!link)
+        return blz_future_done(future, 0);
+    *op->out = (blz_handle){link->task, link->task->root->result};
+    return blz_future_done(future, 1);
+}
+
+/* Drops the children that have ended; ready when none is left. */
+static blz_poll join_poll(blz_future *future, blz_cx *cx)
+{
+    blz_scope_wait *op = (blz_scope_wait *)future;
+    blz_handle child = {NULL, 0};
+    blz_poll poll;
+
+    op->out = &child;
+    while ((poll = next_poll(future, cx)) == BLZ_READY && future->result == 1)
+        blz_handle_detach(&child);
+    if (poll == BLZ_PENDING)
+        return BLZ_PENDING;
+    return blz_future_done(future, scope_of(op->scope)->failure);
+}
+
+/* The children are told, and still awaited. */
+static void wait_cancel(blz_future *future, blz_cx *cx)
+{
+    (void)cx;
+    blz_scope_cancel(((blz_scope_wait *)future)->scope);
+}
+
+blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope)
+{
+    static const blz_future_ops ops = {.name = "scope_join",
+                                       .poll = join_poll,
+                                       .cancel = wait_cancel};
+
+    *op = (blz_scope_wait){.future = {.ops = &ops, .flags = BLZ_FUTURE_ALWAYS}, .scope = scope};
+    return &op->future;
+}
+
+blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope, blz_handle *out)
+{
+    static const blz_future_ops ops = {.name = "scope_next",
+                                       .poll = next_poll,
+                                       .cancel = wait_cancel};
+
+    *op = (blz_scope_wait){.future = {.ops = &ops, .flags = BLZ_FUTURE_ALWAYS},
+                           .scope = scope,
+                           .out = out};
+    return &op->future;
+}

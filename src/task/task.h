@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Front door of src/task: what the scheduler and the modules above use of tasks. At the end, what
+ * this folder needs from the scheduler, which implements it.
+ */
+#ifndef BLZ_TASK_TASK_H
+#define BLZ_TASK_TASK_H
+
+#include "task/header.h"
+#include "task/heap.h"
+#include "task/state.h"
+
+/* ---- ext: what only some tasks have (name, task-locals) ---- */
+
+struct task_local {
+    const blz_local *key;
+    void *value;
+};
+
+struct task_ext {
+    const char *origin;
+    char *name;
+    size_t name_size;
+    struct task_local *locals;
+    uint32_t nr_locals, max_locals;
+    uint32_t pinned_to;
+};
+
+static inline bool task_has_ext(const blz_task *task)
+{
+    return blz__load(&task->id, RELAXED) & 1;
+}
+
+static inline struct task_ext *task_ext(const blz_task *task)
+{
+    return task_has_ext(task) ? (struct task_ext *)blz__load(&task->origin, RELAXED) : NULL;
+}
+
+/* Gives the task an ext. Before it is published, or by the task itself. -ENOMEM */
+int blz__task_make_ext(blz_task *task);
+void blz__task_drop_ext(blz_task *task);
+int blz__task_rename(blz_task *task, const char *name);
+
+/* "fn at file.c:12" */
+const char *blz__task_origin(const blz_task *task);
+
+/* ---- life ---- */
+
+/*
+ * Initialises the block for a copy of the frame. The state is still 0: blz__task_publish stores the
+ * first one.
+ */
+void blz__task_init(blz_task *task, const void *frame, size_t size, const char *origin,
+                    uint64_t id);
+
+/*
+ * Completes a task whose poll returned ready: publishes the result, wakes the joiner, drops the
+ * task's own reference. `unused` is what is left of the bias. The task may be gone afterwards.
+ */
+void blz__task_complete(blz_task *task, uint32_t unused);
+
+/* The last reference is gone: destroys the ext and gives the block back. */
+void blz__task_destroy(blz_task *task);
+
+/* Applies a transition's verdict. */
+static inline void task_act(blz_task *task, enum task_action action);
+
+/* ---- wakers ---- */
+
+extern const blz_waker_ops blz__task_waker_ops;
+
+/*
+ * The waker in a task's join slot may be one of these instead: the completer calls
+ * fn(data, task) after COMPLETE, while it still holds a reference.
+ */
+struct join_hook_ops {
+    blz_waker_ops waker; /* all NULL marks a hook */
+    void (*complete)(void *data, blz_task *task);
+};
+
+static inline void task_wake(blz_task *task)
+{
+    task_act(task, task_state_wake(&task->state, false));
+}
+
+/* ---- scopes, as spawning sees them ---- */
+
+/* The size of a block that also has room for the scope's link, at its end. */
+size_t blz__scope_block_size(size_t total);
+
+/* Makes a task, not yet published, a child. Returns what its first state has in addition. */
+uint64_t blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total);
+
+/* Undoes it: the task could not be spawned. */
+void blz__scope_disown(blz_scope *scope, blz_task *task);
+
+/* ---- what the scheduler provides ---- */
+
+/* Queues a task that has just become scheduled. [any thread] */
+void blz__sched_queue(blz_task *task);
+
+/* Gives the block of a destroyed task back to its heap. [any thread] */
+void blz__sched_free_block(blz_task *task);
+
+/*
+ * Runs a task in place, on top of the current one, if it is next in line on this worker anyway and
+ * never ran before. `cx` is the joiner's. False: nothing happened. [task]
+ */
+bool blz__sched_run_joined(blz_cx *cx, blz_task *task);
+
+/* Counts a refused await, and reports a task that ignores them. [task] */
+void blz__task_refused(blz_cx *cx);
+
+/* Memory of the runtime's allocator. [any thread] */
+void *blz__rt_alloc(blz_rt *rt, size_t size, size_t align);
+void blz__rt_free(blz_rt *rt, void *ptr, size_t size, size_t align);
+
+/* The cx of the task polled on this thread, or NULL. */
+blz_cx *blz__sched_current_cx(void);
+
+/* Whether this thread is a worker of any runtime. */
+bool blz__sched_on_worker(void);
+
+static inline void task_act(blz_task *task, enum task_action action)
+{
+    if (action == TASK_QUEUE)
+        blz__sched_queue(task);
+    else if (action == TASK_DESTROY)
+        blz__task_destroy(task);
+}
+
+#endif
