@@ -225,7 +225,7 @@ static void check_replays(void)
     check_replay("MODEL_PREEMPTIONS=3", "alternation");
     check_replay("MODEL_RANDOM=3", "alternation");
     check_replay(MUTANT("send:store#2=relaxed"), "message_passing");
-    check("a replay that holds", "MODEL_REPLAY=2.4:1", "message_passing", 0,
+    check("a replay that holds", "MODEL_REPLAY=2.3:1", "message_passing", 0,
           "1 executions, replayed, and holds");
     check("a malformed replay", "MODEL_REPLAY=gibberish", "message_passing", 2, "malformed");
 }

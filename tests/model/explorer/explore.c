@@ -39,11 +39,6 @@ static struct {
     bool replay;
 } search;
 
-int64_t model__executions(void)
-{
-    return search.executions;
-}
-
 /* ---- Choosing ---- */
 
 static uint64_t next_random(void)
@@ -326,5 +321,7 @@ enum model_verdict model_check(const char *name, void (*test)(void),
     print_speed();
     if (search.replay && model__settings()->trace)
         model__trace_print();
-    return missed ? MODEL_FAILED : MODEL_HOLDS;
+    if (missed)
+        return MODEL_FAILED;
+    return end == SEARCH_EXHAUSTED || search.random ? MODEL_HOLDS : MODEL_STOPPED;
 }

@@ -112,7 +112,8 @@ struct thread {
     void (*fn)(void *);
     void *arg;
     const char *name;
-    char *locals; /* its copy of the thread-local variables */
+    const struct model_site *last_site; /* for the trace */
+    char *locals;                       /* its copy of the thread-local variables */
 };
 
 struct thread *model__thread_new(void (*fn)(void *), void *arg, const char *name);
@@ -124,6 +125,11 @@ void model__block(struct thread *self, enum thread_state state);
 void model__execute(void (*test)(void));
 _Noreturn void model__abandon(void);
 
+/* ---- locals.c: thread-local variables ---- */
+
+void model__locals_clear(struct thread *thread);
+void model__locals_switch(struct thread *from, const struct thread *to);
+
 /* ---- explore.c: the choices of an execution ---- */
 
 unsigned model__choose(unsigned count);
@@ -131,8 +137,6 @@ unsigned model__choose(unsigned count);
 unsigned model__choose_weighted(unsigned count, unsigned weight);
 /* Which thread goes on; ends the execution here if the reduction knows the state. */
 unsigned model__choose_thread(unsigned count, unsigned weight);
-/* The executions done so far by the running check. */
-int64_t model__executions(void);
 
 /* ---- location.c: addresses ---- */
 
@@ -147,7 +151,8 @@ struct store {
 
 struct location {
     uintptr_t address;
-    uint32_t number; /* in order of first touch */
+    uint32_t number;  /* in order of first touch */
+    const char *what; /* the address, as last written in the source */
     uint8_t size;
     bool live;
     int32_t block;   /* of model_alloc; -1: other memory */
@@ -169,6 +174,7 @@ struct plain {
 };
 
 void model__locations_reset(void);
+const char *model__location_name(uint32_t number);
 struct location *model__location(const volatile void *address, size_t size);
 struct plain *model__plain(const volatile void *address);
 
@@ -220,7 +226,7 @@ enum trace_kind {
     TRACE_WAKE,
     TRACE_ALLOC,
     TRACE_FREE,
-    TRACE_HEAVY_FENCE,
+
     TRACE_YIELD,
     TRACE_CHOICE
 };

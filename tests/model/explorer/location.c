@@ -77,6 +77,11 @@ void model__locations_reset(void)
     table_reset(&plain_table);
 }
 
+const char *model__location_name(uint32_t number)
+{
+    return locations[number].what;
+}
+
 /* The first slot to look at. Neighbours within eight bytes share it: see overlaps_another. */
 static uint32_t hash_of(uintptr_t address)
 {
@@ -145,6 +150,7 @@ static struct location *location_new(uint32_t slot, uintptr_t address, size_t si
 
     location->address = address;
     location->number = index;
+    location->what = "";
     location->live = false;
     location->trail = 0;
     location->block = model__heap_block(address);

@@ -191,11 +191,12 @@ static struct thread *begin(struct model_site *site)
 }
 
 static struct trace_event *trace_access(struct thread *self, const struct model_site *site,
-                                        const struct location *location, uint64_t value)
+                                        struct location *location, uint64_t value)
 {
+    self->last_site = site;
+    location->what = site->what;
     struct trace_event *event = model__trace(self, TRACE_SITE);
 
-    event->site = site;
     event->location = location->number;
     event->value = value;
     return event;
@@ -343,7 +344,8 @@ void model_fence(struct model_site *site)
         model__schedule_point(self);
     model__step(self);
     site->executed++;
-    model__trace(self, TRACE_SITE)->site = site;
+    self->last_site = site;
+    model__trace(self, TRACE_SITE);
     if (site->dropped)
         return;
     if (order == __ATOMIC_SEQ_CST) {

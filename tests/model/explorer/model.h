@@ -45,7 +45,7 @@
 
 struct model_options {
     int preemptions;        /* switches away from a thread that could go on: default 2 */
-    int stale_reads;        /* loads that read an old value, in one execution: default 4 */
+    int stale_reads;        /* loads that read an old value, in one execution: default 3 */
     int stale_rereads;      /* times that a thread reads the same old store: default 2 */
     int spurious_cas;       /* failures of a weak CAS for no reason, per execution: default 1 */
     int spurious_wakes;     /* futex waits that return for no reason: default none */
@@ -67,8 +67,8 @@ struct model {
     struct model_options options;
 };
 
-/* What became of a model_check. */
-enum model_verdict { MODEL_HOLDS, MODEL_FAILED };
+/* What became of a model_check: no execution failed, in all or up to a limit; or one did. */
+enum model_verdict { MODEL_HOLDS, MODEL_STOPPED, MODEL_FAILED };
 
 /* Explores `test` and prints one line, or the trace of the execution that failed. */
 enum model_verdict model_check(const char *name, void (*test)(void),

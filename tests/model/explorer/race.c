@@ -33,7 +33,8 @@ static struct thread *begin(struct model_site *site)
 
     model__step(self);
     site->executed++;
-    model__trace(self, TRACE_SITE)->site = site;
+    self->last_site = site;
+    model__trace(self, TRACE_SITE);
     return self;
 }
 

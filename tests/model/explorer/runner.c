@@ -90,14 +90,6 @@ static bool all_names_exist(int argc, char **argv, const struct model *models, s
     return exist;
 }
 
-static bool holds(const struct model *model)
-{
-    enum model_verdict verdict = model_check(model->name, model->test, &model->options);
-
-    fflush(stdout);
-    return verdict == MODEL_HOLDS;
-}
-
 static bool was_asked_for(int argc, char **argv, const char *name)
 {
     for (int i = 1; i < argc; i++)
@@ -108,18 +100,24 @@ static bool was_asked_for(int argc, char **argv, const char *name)
 
 int model_main(int argc, char **argv, const struct model *models, size_t count)
 {
-    unsigned passed = 0, failed = 0;
+    unsigned verdicts[3] = {0};
 
     if (!all_names_exist(argc, argv, models, count) || !model__sites_prepare())
         return 2;
     catch_crashes();
     for (size_t i = 0; i < count; i++)
-        if (was_asked_for(argc, argv, models[i].name))
-            holds(&models[i]) ? passed++ : failed++;
+        if (was_asked_for(argc, argv, models[i].name)) {
+            verdicts[model_check(models[i].name, models[i].test, &models[i].options)]++;
+            fflush(stdout);
+        }
     if (model__settings()->list_sites)
         model__sites_print();
-    printf("%u passed, %u failed\n", passed, failed);
-    if (failed > 0)
+    printf("%u passed, %u failed", verdicts[MODEL_HOLDS] + verdicts[MODEL_STOPPED],
+           verdicts[MODEL_FAILED]);
+    if (verdicts[MODEL_STOPPED] > 0)
+        printf(", %u STOPPED at a limit", verdicts[MODEL_STOPPED]);
+    printf("\n");
+    if (verdicts[MODEL_FAILED] > 0)
         return 1;
     if (model__mutant_missed()) {
         printf("the mutant was never reached: %s\n", model__settings()->mutate);

@@ -18,57 +18,9 @@
  */
 #include "explorer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct run model__run;
-
-/* ---- Thread-local variables ---- */
-
-#define MAX_LOCALS 8
-
-static struct {
-    void *variable[MAX_LOCALS];
-    size_t size[MAX_LOCALS];
-    int count;
-    size_t total;
-} locals;
-
-void model_thread_local(void *variable, size_t size)
-{
-    if (locals.count == MAX_LOCALS) {
-        fprintf(stderr, "model: more than %d thread-local variables\n", MAX_LOCALS);
-        exit(2);
-    }
-    locals.variable[locals.count] = variable;
-    locals.size[locals.count++] = size;
-    locals.total += size;
-}
-
-static void locals_save(struct thread *thread)
-{
-    size_t at = 0;
-
-    for (int i = 0; i < locals.count; at += locals.size[i++])
-        memcpy(thread->locals + at, locals.variable[i], locals.size[i]);
-}
-
-static void locals_restore(struct thread *thread)
-{
-    size_t at = 0;
-
-    for (int i = 0; i < locals.count; at += locals.size[i++])
-        memcpy(locals.variable[i], thread->locals + at, locals.size[i]);
-}
-
-static void locals_clear(struct thread *thread)
-{
-    if (locals.count == 0)
-        return;
-    if (thread->locals == NULL && (thread->locals = malloc(locals.total)) == NULL)
-        exit(2);
-    memset(thread->locals, 0, locals.total);
-}
 
 /* ---- Who can run ---- */
 
@@ -205,10 +157,7 @@ static void switch_to(struct thread *next, bool self_is_done)
         model__make_ready(next);
     if (next == self)
         return;
-    if (locals.count > 0) {
-        locals_save(self);
-        locals_restore(next);
-    }
+    model__locals_switch(self, next);
     run->self = next;
     model__fibre_switch(&self->fibre, &next->fibre, self_is_done);
 }
@@ -266,8 +215,9 @@ void model_spin_hint(struct model_site *site)
         return;
     struct thread *self = run->self;
     model__step(self);
-    struct trace_event *event = model__trace(self, site != NULL ? TRACE_SITE : TRACE_YIELD);
-    event->site = site;
+    if (site != NULL)
+        self->last_site = site;
+    model__trace(self, site != NULL ? TRACE_SITE : TRACE_YIELD);
     self->idle_spins = others_changed_something(self) ? 0 : self->idle_spins + 1;
     self->spun_on_newest = self->wants_newest && self->idle_spins > 0;
     self->wants_newest = false;
@@ -355,7 +305,7 @@ struct thread *model__thread_new(void (*fn)(void *), void *arg, const char *name
         thread->view = starter->view;
         starter->just_switched = false; /* there is somebody new to switch to */
     }
-    locals_clear(thread);
+    model__locals_clear(thread);
     model__fibre_prepare(&thread->fibre, thread_entry);
     model__make_ready(thread);
     return thread;
@@ -407,8 +357,7 @@ void model__execute(void (*test)(void))
     struct thread *thread = model__thread_new(call_test, &test, "main");
     run->self = thread;
     run->active = true;
-    if (locals.count > 0)
-        locals_restore(thread);
+    model__locals_switch(NULL, thread);
     model__fibre_switch(&run->explorer, &thread->fibre, false);
     run->active = false;
 }

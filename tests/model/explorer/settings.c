@@ -76,7 +76,7 @@ struct model_options model__effective_options(const struct model_options *option
     struct model_options result = options != NULL ? *options : (struct model_options){0};
 
     result.preemptions = resolve(result.preemptions, 2);
-    result.stale_reads = resolve(result.stale_reads, 4);
+    result.stale_reads = resolve(result.stale_reads, 3);
     result.stale_rereads = (int)at_most(resolve(result.stale_rereads, 2), 255);
     result.spurious_cas = resolve(result.spurious_cas, 1);
     result.spurious_wakes = resolve(result.spurious_wakes, 0);

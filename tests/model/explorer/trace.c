@@ -27,7 +27,9 @@ struct trace_event *model__trace(struct thread *self, enum trace_kind kind)
     if (trace.count == MAX_EVENTS)
         return &lost;
     struct trace_event *event = &trace.events[trace.count++];
-    *event = (struct trace_event){.kind = (uint8_t)kind, .thread = (uint8_t)self->id};
+    *event = (struct trace_event){.kind = (uint8_t)kind,
+                                  .thread = (uint8_t)self->id,
+                                  .site = self->last_site};
     return event;
 }
 
@@ -137,7 +139,6 @@ static void print_other(const struct trace_event *event)
         [TRACE_WAKE] = "futex_wake: wakes",
         [TRACE_ALLOC] = "allocates block",
         [TRACE_FREE] = "frees block",
-        [TRACE_HEAVY_FENCE] = "fence_heavy",
         [TRACE_YIELD] = "thread_yield",
         [TRACE_CHOICE] = "model_choose",
     };
@@ -153,7 +154,7 @@ static void print_other(const struct trace_event *event)
     case TRACE_WAIT_REFUSED:
         printf(" ");
         print_number(event->value);
-        printf(" [%u]", event->location);
+        printf(" at %s [%u]", model__location_name(event->location), event->location);
         break;
     case TRACE_WAKE:
         if (event->value == 0)
@@ -170,16 +171,37 @@ static void print_other(const struct trace_event *event)
     }
 }
 
-static void print_event(uint32_t index, const struct trace_event *event)
+static int format_place(char *place, size_t size, const struct trace_event *event)
 {
-    char place[80] = "";
     const struct model_site *site = event->site;
 
-    if (site != NULL)
-        snprintf(place, sizeof place, "%s:%u %s", model_basename(site->file), site->line,
-                 site->function);
+    if (site == NULL)
+        return snprintf(place, size, "%s", "");
+    return snprintf(place, size, "%s%s:%u %s", event->kind == TRACE_SITE ? "" : "after ",
+                    model_basename(site->file), site->line, site->function);
+}
+
+/* The column of places is as wide as the longest of them, indentation included. */
+static int widest_place(void)
+{
+    int widest = 0;
+
+    for (uint32_t index = 0; index < trace.count; index++) {
+        const struct trace_event *event = &trace.events[index];
+        int width = format_place(NULL, 0, event) + 2 * event->thread;
+        if (width > widest)
+            widest = width;
+    }
+    return widest;
+}
+
+static void print_event(uint32_t index, const struct trace_event *event, int width)
+{
+    char place[200];
+
+    format_place(place, sizeof place, event);
     printf("  %5u  %*s%u  %-*s  ", index, 2 * event->thread, "", event->thread,
-           48 - 2 * event->thread, place);
+           width - 2 * event->thread, place);
     if (event->kind == TRACE_SITE)
         print_operation(event);
     else
@@ -189,8 +211,10 @@ static void print_event(uint32_t index, const struct trace_event *event)
 
 void model__trace_print(void)
 {
+    int width = widest_place();
+
     for (uint32_t index = 0; index < trace.count; index++)
-        print_event(index, &trace.events[index]);
+        print_event(index, &trace.events[index], width);
     for (int id = 0; id < MODEL_MAX_THREADS; id++) {
         const struct thread *thread = &model__run.threads[id];
         if (thread->state != THREAD_UNUSED && thread->name != NULL)
