@@ -130,12 +130,10 @@ void blz_unshield(blz_cx *cx)
 
 void blz__future_discard(blz_future *future, blz_cx *cx)
 {
-    while (future) {
-        blz_future *child = future->child;
-        if (future->ops == &blz__box_ops)
-            blz__box_discard((blz_box *)future, cx);
-        future = child;
-    }
+    while (future && future->ops != &blz__box_ops)
+        future = future->child;
+    if (future) /* what is in the box has not begun and awaits nothing */
+        blz__box_discard((blz_box *)future, cx);
 }
 
 void blz_await_refuse_(blz_future *child, blz_cx *cx, int64_t error)

@@ -193,12 +193,12 @@ static blz_poll box_poll(blz_future *self, blz_cx *cx)
 
 const blz_future_ops blz__box_ops = {.name = "box", .poll = box_poll};
 
-/* The header's `result` says how much room there is behind the frame (BLZ_TAIL). */
+/* The header's `result` says how much room there is behind the frame (BLZ_TAIL); 0: nonsense. */
 static size_t size_with_tail(const blz_future *frame, size_t size)
 {
-    return frame->result < 0 || (uint64_t)frame->result > SIZE_MAX - size
-               ? 0
-               : size + (size_t)frame->result;
+    uint64_t tail = (uint64_t)frame->result;
+
+    return tail > SIZE_MAX - size ? 0 : size + (size_t)tail;
 }
 
 static int box_fill(blz_box *op, const void *frame, size_t size)
