@@ -95,10 +95,12 @@ static void end_in_pending(blz_worker *w, blz_task *task, blz_cx *cx, uint32_t p
 /* The task ran inside the poll of its joiner, who has the only other reference. */
 static void end_joined(blz_task *task, uint32_t unused)
 {
-    if (task_state_is_private(&task->state, unused, 2))
+    if (task_state_is_private(&task->state, unused, 2)) {
+        task_set_result(task);
         blz__store(&task->state, TASK_COMPLETE | TASK_REF, RELAXED);
-    else
+    } else {
         blz__task_complete(task, unused);
+    }
 }
 
 static inline void poll_task(blz_worker *w, blz_task *task, bool joined)

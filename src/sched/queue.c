@@ -3,11 +3,15 @@
  * Where tasks wait: a worker's LIFO slot, its ring, its yielded and pinned tasks, its mailbox; and
  * the inject queue of all. In which order a worker takes them:
  *
- *   1. every `inject_interval` polls, one task of the inject queue, so that it is never starved;
+ *   1. every `inject_interval` polls, a share of the inject queue, so that it is never starved;
  *   2. the LIFO slot, the task woken last, whose data is still in the cache; three times in a row
  *      at most, then it goes behind the others;
  *   3. the ring, taking turns with yielded and pinned tasks that may run again;
- *   4. a fair share of the inject queue, into the ring, where it can be stolen.
+ *   4. out of all these, the inject queue again.
+ *
+ * A share of the inject queue goes into the ring, where it can be stolen. A worker that has work of
+ * its own leaves the queue alone between two intervals: each look costs whoever fills it a cache
+ * miss.
  */
 #include "sched/rt.h"
 
@@ -120,6 +124,16 @@ void blz__sched_queue(blz_task *task)
     }
 }
 
+void blz__sched_queue_joiner(blz_task *task)
+{
+    blz_worker *w = blz__worker_current();
+
+    if (w && w->rt == blz__heap_rt(task) && !runq_is_empty(&w->ring))
+        blz__worker_push_back(w, task);
+    else
+        blz__sched_queue(task); /* nothing else to do here: it is next, and stays here */
+}
+
 /* ---- mailbox and commands ---- */
 
 void blz__worker_mail(blz_worker *w, blz_task *task)
@@ -220,12 +234,13 @@ static blz_task *take_resumed(blz_worker *w)
 }
 
 /* A fair share of the inject queue: one to run now, the others into the ring. */
-static blz_task *take_inject_share(blz_worker *w)
+blz_task *blz__worker_take_share(blz_worker *w)
 {
     blz_rt *rt = w->rt;
     uint64_t len = inject_len(&rt->inject);
     uint32_t room = runq_room(&w->ring), share;
 
+    w->until_inject = w->tuner.inject_interval;
     if (len == 0)
         return NULL;
     share = (uint32_t)(len / rt->nr_workers);
@@ -238,23 +253,13 @@ static blz_task *take_inject_share(blz_worker *w)
         return NULL;
     stat_inc(w->stats.inject_batches);
     stat_add(w->stats.inject_tasks, batch.count + 1);
-    while ((task = task_list_take(&batch)))
+    while ((task = task_list_take(&batch))) {
+        __builtin_prefetch(task->root);
         runq_push(&w->ring, task, &spill);
+    }
     if (spill.count)
         blz__rt_inject(rt, &spill);
     return first;
-}
-
-static BLZ_COLD blz_task *take_inject_one(blz_worker *w)
-{
-    task_list one = inject_take(&w->rt->inject, 1);
-
-    w->until_inject = w->tuner.inject_interval;
-    if (one.first) {
-        stat_inc(w->stats.inject_batches);
-        stat_inc(w->stats.inject_tasks);
-    }
-    return one.first;
 }
 
 blz_task *blz__worker_next(blz_worker *w)
@@ -263,7 +268,7 @@ blz_task *blz__worker_next(blz_worker *w)
     bool lifo;
 
     if (blz_unlikely(--w->until_inject == 0)) {
-        task = take_inject_one(w);
+        task = blz__worker_take_share(w);
         if (task)
             return task;
     }
@@ -282,7 +287,5 @@ blz_task *blz__worker_next(blz_worker *w)
     task = take_resumed(w);
     if (task)
         return task;
-    if (w->pinned.first)
-        return task_list_take(&w->pinned);
-    return take_inject_share(w);
+    return task_list_take(&w->pinned);
 }

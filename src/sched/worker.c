@@ -126,7 +126,7 @@ static void resume_yielded(blz_worker *w)
 
     task_list_join(&w->local.resumed, &w->local.yielded);
     if (blz_unlikely(hungry))
-        while (share.count < w->local.resumed.count && share.count < RUNQ_CAPACITY / 2)
+        while (share.count + 1 < w->local.resumed.count && share.count < RUNQ_CAPACITY / 2)
             task_list_append(&share, task_list_take(&w->local.resumed));
     local_leave(&w->local, locked);
 
@@ -181,7 +181,7 @@ static blz_task *search(blz_worker *w)
     for (int round = 0; w->searching && round < SEARCH_ROUNDS; round++) {
         blz_task *task = steal_from_anyone(w);
         if (!task)
-            task = blz__worker_next(w); /* looks at the inject queue last */
+            task = blz__worker_take_share(w);
         if (task)
             return task;
         for (int i = 0; i < SEARCH_PAUSES; i++)
@@ -284,6 +284,8 @@ static blz_task *find(blz_worker *w)
         return task;
     blz__worker_maintain(w);
     task = blz__worker_next(w);
+    if (!task)
+        task = blz__worker_take_share(w);
     return task ? task : search(w);
 }
 

@@ -107,8 +107,11 @@ int64_t blz__worker_turn(blz_worker *w);
 /* Polls one task that was taken from a queue. */
 void blz__worker_poll(blz_worker *w, blz_task *task);
 
-/* The next task from this worker's own queues, or a share of the inject queue; or NULL. */
+/* The next task from this worker's own queues, and now and then from the inject queue; or NULL. */
 blz_task *blz__worker_next(blz_worker *w);
+
+/* A task of the inject queue, and more of them into the ring; or NULL. */
+blz_task *blz__worker_take_share(blz_worker *w);
 
 /* Queues. push: in front (LIFO slot); push_back: behind. [owner] */
 void blz__worker_push(blz_worker *w, blz_task *task);

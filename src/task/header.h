@@ -7,7 +7,8 @@
  *   16  join        the joiner's waker (see JOIN in state.h)
  *   32  origin      "fn at file.c:12", or struct task_ext if it has one
  *   40  id          number << 1; the lowest bit says that origin is an ext
- *   48  stamp       ticks of the last change between idle, queued and running
+ *   48  stamp       ticks of the last change between idle, queued and running; then the result,
+ *                   so that a joiner reads this line only
  *   56  polls       wraps
  *   60  busy        polled time, in units of 16 us; saturates after 19 hours
  *   64  the root future: ops, child, result, line, flags; then the frame's own fields

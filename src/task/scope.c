@@ -154,7 +154,7 @@ static void child_ended(void *data, blz_task *task)
 {
     struct link *link = data, *to_cancel = NULL;
     struct scope *s = scope_of(link->scope);
-    int64_t result = task->root->result;
+    int64_t result = task_result(task);
     blz_waker waker;
 
     blz__lock_acquire(&s->lock);
@@ -227,7 +227,7 @@ static blz_poll next_poll(blz_future *future, blz_cx *cx)
     }
     if (!link)
         return blz_future_done(future, 0);
-    *op->out = (blz_handle){link->task, link->task->root->result};
+    *op->out = (blz_handle){link->task, task_result(link->task)};
     return blz_future_done(future, 1);
 }
 

@@ -30,7 +30,14 @@ static void wake_joiner(blz_task *task)
 {
     blz_waker joiner = task->join;
 
-    if (joiner.ops->wake)
+    if (joiner.ops == &blz__task_waker_ops) {
+        blz_task *parent = joiner.data;
+        enum task_action action = task_state_wake(&parent->state, true);
+        if (action == TASK_QUEUE)
+            blz__sched_queue_joiner(parent);
+        else
+            task_act(parent, action);
+    } else if (joiner.ops->wake)
         blz_waker_wake(&joiner);
     else
         ((const struct join_hook_ops *)(const void *)joiner.ops)->complete(joiner.data, task);
@@ -44,6 +51,7 @@ void blz__task_complete(blz_task *task, uint32_t unused)
         blz__task_destroy(task);
         return;
     }
+    task_set_result(task);
     if (task_state_complete(&task->state, unused, &destroy)) {
         wake_joiner(task);
         destroy = task_state_unref(&task->state, unused + 1);

@@ -59,6 +59,17 @@ void blz__task_init(blz_task *task, const void *frame, size_t size, const char *
  */
 void blz__task_complete(blz_task *task, uint32_t unused);
 
+/* The result moves next to the state word, for the joiner; before COMPLETE is set. */
+static inline void task_set_result(blz_task *task)
+{
+    blz__store(&task->stamp, (uint64_t)task->root->result, RELAXED);
+}
+
+static inline int64_t task_result(const blz_task *task)
+{
+    return (int64_t)blz__load(&task->stamp, RELAXED);
+}
+
 /* The last reference is gone: destroys the ext and gives the block back. */
 void blz__task_destroy(blz_task *task);
 
@@ -98,6 +109,12 @@ void blz__scope_disown(blz_scope *scope, blz_task *task);
 
 /* Queues a task that has just become scheduled. [any thread] */
 void blz__sched_queue(blz_task *task);
+
+/*
+ * The same for a task that waits for others to end, which may well be waiting for many: behind what
+ * is queued here already, so that it finds as many ended as possible.
+ */
+void blz__sched_queue_joiner(blz_task *task);
 
 /* Gives the block of a destroyed task back to its heap. [any thread] */
 void blz__sched_free_block(blz_task *task);
