@@ -182,6 +182,11 @@ unsigned model_thread_id(void)
     return model__run.self != NULL ? model__run.self->id : 0;
 }
 
+uint64_t blz__thread_id(void)
+{
+    return model_thread_id() + 1;
+}
+
 bool model_running(void)
 {
     return model__run.active;
