@@ -148,6 +148,12 @@
                                   .site = BLZ_SITE_(__VA_ARGS__, )}), \
                __VA_ARGS__, )
 
+/* Spawns a pinned task: it stays on the worker that this is. The handle may be NULL. */
+#define BLZ_SPAWN_LOCAL(handle_ptr, ...)                                                           \
+    BLZ_SPAWN_((&(blz_spawn_args){.local = true, .handle = (handle_ptr),                           \
+                                  .site = BLZ_SITE_(__VA_ARGS__, )}),                              \
+               __VA_ARGS__, )
+
 /* Spawns a child of a scope (blz_scope in blitz/task.h). */
 #define BLZ_SCOPE_SPAWN(scope_ptr, ...)                                                     \
     BLZ_SPAWN_((&(blz_spawn_args){.scope = (scope_ptr), .site = BLZ_SITE_(__VA_ARGS__, )}), \

@@ -116,7 +116,7 @@ void blz__sched_queue(blz_task *task)
         queue_pinned(rt, task);
     } else if (blz_likely(w && w->rt == rt)) {
         blz__worker_push(w, task);
-    } else {
+    } else if (!rt_is_forked(rt)) { /* in a forked child nobody would run it */
         task_list one = {NULL, NULL, 0};
         blz__store(&task->stamp, blz__clock_ticks(&rt->clock) | 1, RELAXED);
         task_list_append(&one, task);

@@ -44,7 +44,7 @@ struct blz_rt {
     blz__lock life_lock; /* of started and closed */
     bool started;
     bool stopped;
-    bool failed_to_end; /* some tasks did not: leak them */
+    size_t orphans; /* blocks still referred to after the end; under foreign_lock */
     uint32_t nr_threads;
     uint64_t turn_owner; /* the thread that makes embedded turns; 0: none yet */
     blz_worker *closer;  /* the worker that shuts down, or NULL */

@@ -26,6 +26,11 @@ void blz__rt_free(blz_rt *rt, void *ptr, size_t size, size_t align)
     blz__free(&rt->allocator, ptr, size, align);
 }
 
+bool blz__rt_is_forked(const blz_rt *rt)
+{
+    return rt_is_forked(rt);
+}
+
 static void copy_options(blz_rt *rt, const blz_options *options)
 {
     rt->options = *options;
@@ -115,13 +120,9 @@ void blz__rt_destroy(blz_rt *rt)
 {
     blz_allocator allocator = rt->allocator;
 
-    for (uint32_t i = 0; i < rt->nr_workers; i++)
-        blz__worker_flush_frees(&rt->workers[i]);
     blz__heap_destroy(&rt->foreign_heap);
     for (uint32_t i = 0; i < rt->nr_workers; i++)
         blz__worker_destroy(&rt->workers[i]);
-    if (rt->failed_to_end)
-        return; /* stuck tasks, and with them all that they may use, are leaked on purpose */
     blz__rt_free(rt, rt->workers, rt->nr_workers * sizeof(blz_worker), _Alignof(blz_worker));
     blz__pool_destroy(&rt->pool);
     blz__rt_free(rt, rt->idle.bits, bitmap_size(rt), 8);
@@ -132,7 +133,11 @@ void blz__rt_destroy(blz_rt *rt)
 int blz_rt_new(blz_rt **rt, const blz_options *options)
 {
     bool embedded = options && options->embedded;
-    return blz__rt_create(rt, options, embedded ? &blz__wakefd_driver : NULL);
+    int rc = blz__rt_create(rt, options, embedded ? &blz__wakefd_driver : NULL);
+
+    if (rc == 0 && embedded)
+        blz__worker_park_for_turn(&(*rt)->workers[0]); /* what is spawned before the first turn */
+    return rc;
 }
 
 unsigned blz_rt_workers(const blz_rt *rt)
@@ -232,6 +237,33 @@ int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns)
     return blz__rt_shutdown(rt, rt->embedded ? &rt->workers[0] : NULL, grace_ns);
 }
 
+/*
+ * After the shutdown. Tasks that did not end keep their workers, and all that they may use: that is
+ * leaked on purpose. Tasks that did end may still be referred to by handles and wakers: then the
+ * last of these frees the runtime.
+ */
+static void end_runtime(blz_rt *rt, bool all_ended)
+{
+    struct blz__chunk *removed = NULL;
+    size_t orphans = 0;
+
+    blz__watchdog_stop(rt);
+    if (!all_ended)
+        return;
+    stop_threads(rt);
+    blz__lock_acquire(&rt->foreign_lock);
+    for (uint32_t i = 0; i < rt->nr_workers; i++) {
+        blz__worker_flush_frees(&rt->workers[i]);
+        orphans += blz__heap_used(&rt->workers[i].heap, &removed);
+    }
+    orphans += blz__heap_used(&rt->foreign_heap, &removed);
+    rt->orphans = orphans;
+    blz__lock_release(&rt->foreign_lock);
+    blz__heap_release(&rt->foreign_heap, removed); /* one pool serves all heaps */
+    if (orphans == 0)
+        blz__rt_destroy(rt);
+}
+
 int blz_rt_free(blz_rt *rt)
 {
     int rc;
@@ -241,12 +273,7 @@ int blz_rt_free(blz_rt *rt)
     rc = blz_rt_shutdown(rt, rt->options.shutdown_ns);
     if (rc < 0 && rc != -ETIMEDOUT)
         return rc;
-    rt->failed_to_end = rc == -ETIMEDOUT;
-    blz__watchdog_stop(rt);
-    if (!rt->failed_to_end) {
-        stop_threads(rt);
-        blz__rt_destroy(rt);
-    }
+    end_runtime(rt, rc == 0);
     return rc;
 }
 
@@ -329,11 +356,7 @@ int64_t blz_run(const blz_options *options, const void *frame, size_t size, cons
     rc = blz__rt_shutdown(rt, &rt->workers[0], rt->options.shutdown_ns);
     if (rt->options.on_thread_stop)
         rt->options.on_thread_stop(rt->options.hook_arg, 0);
-    blz__watchdog_stop(rt);
-    if (rc == 0) {
-        stop_threads(rt);
-        blz__rt_destroy(rt);
-    }
+    end_runtime(rt, rc == 0);
     return rc < 0 && result >= 0 ? rc : result;
 }
 

@@ -84,12 +84,12 @@ static int spawn_here(blz_worker *w, const blz_spawn_args *args, const void *fra
 
     if (blz_unlikely(blz__load(&w->rt->phase, RELAXED) != RT_OPEN))
         return -ESHUTDOWN;
-    task = blz__heap_alloc(&w->heap, total);
+    task = blz__heap_alloc(&w->heap, total, NULL);
     if (blz_unlikely(!task))
         return -ENOMEM;
     rc = prepare(task, args, frame, size, next_id(w), w);
     if (blz_unlikely(rc < 0)) {
-        blz__heap_free_local(&w->heap, task);
+        blz__sched_free_block(task);
         return rc;
     }
     blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
@@ -115,7 +115,7 @@ static int spawn_remote(blz_rt *rt, const blz_spawn_args *args, const void *fram
             return rc;
     }
     blz__lock_acquire(&rt->foreign_lock);
-    task = blz__heap_alloc(&rt->foreign_heap, total);
+    task = blz__heap_alloc(&rt->foreign_heap, total, &rt->foreign_lock);
     id = rt->foreign_ids++;
     if (blz_unlikely(id % ID_BATCH == 0)) {
         id = blz__fetch_add(&rt->next_ids, (uint64_t)ID_BATCH, RELAXED);
@@ -135,7 +135,7 @@ static int spawn_remote(blz_rt *rt, const blz_spawn_args *args, const void *fram
         unprepare(args, task);
         rc = -ESHUTDOWN;
     }
-    blz__heap_free_remote(task, task);
+    blz__sched_free_block(task);
     return rc;
 }
 

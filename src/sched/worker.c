@@ -95,15 +95,40 @@ void blz__worker_flush_frees(blz_worker *w)
     w->remote_frees = (task_list){NULL, NULL, 0};
 }
 
+/*
+ * By a thread that is no worker. It may be the last to let go of a task of a runtime that has been
+ * freed already.
+ */
+static void free_foreign(blz_rt *rt, blz__heap *heap, blz_task *task)
+{
+    struct blz__chunk *removed = NULL;
+    bool last = false;
+
+    blz__lock_acquire(&rt->foreign_lock);
+    if (heap == &rt->foreign_heap)
+        blz__heap_free_local(heap, task, &removed);
+    else
+        blz__heap_free_remote(task, task);
+    if (blz_unlikely(rt->orphans != 0))
+        last = --rt->orphans == 0;
+    blz__lock_release(&rt->foreign_lock);
+    blz__heap_release(heap, removed);
+    if (last)
+        blz__rt_destroy(rt);
+}
+
 void blz__sched_free_block(blz_task *task)
 {
     blz_worker *w = current_worker;
     blz__heap *heap = blz__heap_of(task);
 
     if (blz_likely(w && heap == &w->heap)) {
-        blz__heap_free_local(heap, task);
+        struct blz__chunk *removed = NULL;
+        blz__heap_free_local(heap, task, &removed);
+        if (blz_unlikely(removed != NULL))
+            blz__heap_release(heap, removed);
     } else if (!w) {
-        blz__heap_free_remote(task, task);
+        free_foreign(blz__heap_rt(task), heap, task);
     } else {
         if (w->remote_frees.first && blz__heap_of(w->remote_frees.first) != heap)
             blz__worker_flush_frees(w);
@@ -248,16 +273,29 @@ static bool prepare_to_park(blz_worker *w)
     return true;
 }
 
+/* The program's hook may spawn: then there is work. */
+static bool hook_leaves_idle(blz_worker *w)
+{
+    const blz_options *options = &w->rt->options;
+    bool locked, idle;
+
+    if (blz_likely(!options->on_thread_park))
+        return true;
+    options->on_thread_park(options->hook_arg, w->index);
+    locked = local_enter(&w->local);
+    idle = !w->local.lifo && runq_is_empty(&w->ring) && !w->pinned.first;
+    local_leave(&w->local, locked);
+    return idle;
+}
+
 static void park(blz_worker *w, int64_t deadline_ns)
 {
     const blz_options *options = &w->rt->options;
     uint64_t before;
 
-    if (!prepare_to_park(w))
+    if (!hook_leaves_idle(w) || !prepare_to_park(w))
         return;
     stat_inc(w->stats.parks);
-    if (options->on_thread_park)
-        options->on_thread_park(options->hook_arg, w->index);
     before = blz__clock_ticks(&w->rt->clock);
     blz__store(&w->parked_at, before, RELAXED);
     if (w->driver && w->driver->ops->busy(w->driver))
@@ -334,8 +372,7 @@ void blz__worker_run(blz_worker *w, const uint32_t *until, int64_t deadline_ns)
 
 /* ---- embedded turns ---- */
 
-/* Stays parked in the driver while the caller's loop waits for its fd. False: there is work. */
-static bool end_turn(blz_worker *w)
+bool blz__worker_park_for_turn(blz_worker *w)
 {
     if (!prepare_to_park(w))
         return false;
@@ -371,7 +408,7 @@ int64_t blz__worker_turn(blz_worker *w)
         if (task)
             poll_found(w, task);
         else if (!blz__load(&w->mailbox, RELAXED) && !blz__load(&w->commands, RELAXED))
-            parked = end_turn(w);
+            parked = blz__worker_park_for_turn(w);
     }
     if (!parked)
         w->driver->ops->wake(w->driver); /* more to do: the fd stays readable */

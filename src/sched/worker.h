@@ -101,6 +101,9 @@ void blz__worker_destroy(blz_worker *w);
 /* Runs tasks until *until is not 0, or the deadline (INT64_MAX: none) has come. [its thread] */
 void blz__worker_run(blz_worker *w, const uint32_t *until, int64_t deadline_ns);
 
+/* Embedded: parked in the driver until the next turn. False: there is work. */
+bool blz__worker_park_for_turn(blz_worker *w);
+
 /* One embedded turn: runs what can run, then stays parked in the driver. Number of polls. */
 int64_t blz__worker_turn(blz_worker *w);
 

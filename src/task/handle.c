@@ -191,6 +191,8 @@ int blz_handle_wait(blz_handle *handle)
 
     if (!handle->task)
         return -EINVAL;
+    if (blz__rt_is_forked(blz__heap_rt(handle->task)))
+        return -EOWNERDEAD;
     if (!task_state_is_complete(&handle->task->state)) {
         if (blz__sched_on_worker())
             return -EDEADLK;

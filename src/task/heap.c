@@ -44,19 +44,16 @@ static bool has_class(size_t size)
 
 /* ---- chunks ---- */
 
-static struct blz__chunk *chunk_new(blz__heap *heap, size_t size, size_t block_size, unsigned cls)
+/* A chunk fresh from the pool becomes the heap's, with blocks of one size. */
+static void chunk_add(blz__heap *heap, struct blz__chunk *chunk, size_t block_size, unsigned cls)
 {
-    struct blz__chunk *chunk = blz__chunk_get(heap->pool, size);
-
-    if (!chunk)
-        return NULL;
     chunk->heap = heap;
     chunk->rt = heap->rt;
     chunk->free = NULL;
     chunk->used = 0;
     chunk->bump = 0;
     chunk->block_size = (uint32_t)block_size;
-    chunk->nr_blocks = (uint32_t)((size - CHUNK_HEADER) / block_size);
+    chunk->nr_blocks = (uint32_t)((chunk->size - CHUNK_HEADER) / block_size);
     chunk->cls = cls;
     chunk->listed = false;
     chunk->prev_all = NULL;
@@ -66,10 +63,10 @@ static struct blz__chunk *chunk_new(blz__heap *heap, size_t size, size_t block_s
         heap->all->prev_all = chunk;
     heap->all = chunk;
     blz__lock_release(&heap->walk_lock);
-    return chunk;
 }
 
-static void chunk_free(blz__heap *heap, struct blz__chunk *chunk)
+/* The chunk is nobody's any more; it waits in the list for blz__heap_release. */
+static void chunk_remove(blz__heap *heap, struct blz__chunk *chunk, struct blz__chunk **removed)
 {
     blz__lock_acquire(&heap->walk_lock);
     if (chunk->prev_all)
@@ -79,8 +76,18 @@ static void chunk_free(blz__heap *heap, struct blz__chunk *chunk)
     if (chunk->next_all)
         chunk->next_all->prev_all = chunk->prev_all;
     blz__lock_release(&heap->walk_lock);
-    blz__asan_unpoison(chunk, chunk->size);
-    blz__chunk_put(heap->pool, chunk);
+    chunk->next_all = *removed;
+    *removed = chunk;
+}
+
+void blz__heap_release(blz__heap *heap, struct blz__chunk *removed)
+{
+    while (removed) {
+        struct blz__chunk *next = removed->next_all;
+        blz__asan_unpoison(removed, removed->size);
+        blz__chunk_put(heap->pool, removed);
+        removed = next;
+    }
 }
 
 static void partial_add(blz__heap *heap, struct blz__chunk *chunk)
@@ -126,7 +133,7 @@ static inline blz_task *chunk_take(struct blz__chunk *chunk)
     return block;
 }
 
-static void collect_remote(blz__heap *heap)
+static void collect_remote(blz__heap *heap, struct blz__chunk **removed)
 {
     if (!blz__load(&heap->remote, RELAXED))
         return;
@@ -134,46 +141,76 @@ static void collect_remote(blz__heap *heap)
     blz_task *block = blz__swap(&heap->remote, (blz_task *)NULL, ACQUIRE);
     while (block) {
         blz_task *next = block->next;
-        blz__heap_free_local(heap, block);
+        blz__heap_free_local(heap, block, removed);
         block = next;
     }
 }
 
-static BLZ_COLD blz_task *alloc_slow(blz__heap *heap, unsigned cls)
+/* From chunks that the heap has. */
+static blz_task *take_existing(blz__heap *heap, unsigned cls)
 {
-    blz_task *block;
-
-    collect_remote(heap);
-    block = chunk_take(heap->current[cls]);
-    if (block)
-        return block;
+    blz_task *block = chunk_take(heap->current[cls]);
     struct blz__chunk *chunk = heap->partial[cls];
-    if (chunk)
-        partial_remove(heap, chunk);
-    else
-        chunk = chunk_new(heap, HEAP_CHUNK, class_size(cls), cls);
-    if (!chunk)
-        return NULL;
+
+    if (block || !chunk)
+        return block;
+    partial_remove(heap, chunk);
     heap->current[cls] = chunk; /* the old one is full: it is in no list until a block returns */
     return chunk_take(chunk);
 }
 
-static BLZ_COLD blz_task *alloc_large(blz__heap *heap, size_t size)
+/* A new chunk, and away with unused ones. The allocator is never called under the lock. */
+static struct blz__chunk *exchange_chunks(blz__heap *heap, size_t wanted, blz__lock *lock,
+                                          struct blz__chunk *removed)
+{
+    struct blz__chunk *chunk;
+
+    if (lock)
+        blz__lock_release(lock);
+    blz__heap_release(heap, removed);
+    chunk = wanted ? blz__chunk_get(heap->pool, wanted) : NULL;
+    if (lock)
+        blz__lock_acquire(lock);
+    return chunk;
+}
+
+static BLZ_COLD blz_task *alloc_slow(blz__heap *heap, unsigned cls, blz__lock *lock)
+{
+    struct blz__chunk *removed = NULL, *chunk;
+    blz_task *block;
+
+    collect_remote(heap, &removed);
+    block = take_existing(heap, cls);
+    if (block && !removed)
+        return block;
+    chunk = exchange_chunks(heap, block ? 0 : HEAP_CHUNK, lock, removed);
+    if (block)
+        return block;
+    if (chunk) {
+        chunk_add(heap, chunk, class_size(cls), cls);
+        partial_add(heap, chunk);
+    }
+    return take_existing(heap, cls); /* without a chunk, perhaps something came back meanwhile */
+}
+
+static BLZ_COLD blz_task *alloc_large(blz__heap *heap, size_t size, blz__lock *lock)
 {
     size_t block_size = (size + 15) & ~(size_t)15;
     size_t chunk_size = (CHUNK_HEADER + block_size + HEAP_CHUNK - 1) & ~(HEAP_CHUNK - 1);
+    struct blz__chunk *removed = NULL, *chunk;
 
-    collect_remote(heap);
-    if (block_size > UINT32_MAX / 2)
+    if (size > UINT32_MAX / 2)
         return NULL;
-    struct blz__chunk *chunk = chunk_new(heap, chunk_size, block_size, HEAP_CLASSES);
+    collect_remote(heap, &removed);
+    chunk = exchange_chunks(heap, chunk_size, lock, removed);
     if (!chunk)
         return NULL;
+    chunk_add(heap, chunk, block_size, HEAP_CLASSES);
     chunk->nr_blocks = 1;
     return chunk_take(chunk);
 }
 
-blz_task *blz__heap_alloc(blz__heap *heap, size_t size)
+blz_task *blz__heap_alloc(blz__heap *heap, size_t size, blz__lock *lock)
 {
     blz_task *block;
 
@@ -181,9 +218,9 @@ blz_task *blz__heap_alloc(blz__heap *heap, size_t size)
         unsigned cls = class_of(size);
         block = chunk_take(heap->current[cls]);
         if (blz_unlikely(!block))
-            block = alloc_slow(heap, cls);
+            block = alloc_slow(heap, cls, lock);
     } else {
-        block = alloc_large(heap, size);
+        block = alloc_large(heap, size, lock);
     }
     if (block)
         blz__asan_unpoison(block + 1, size - sizeof *block);
@@ -192,7 +229,7 @@ blz_task *blz__heap_alloc(blz__heap *heap, size_t size)
 
 /* ---- freeing ---- */
 
-void blz__heap_free_local(blz__heap *heap, blz_task *block)
+void blz__heap_free_local(blz__heap *heap, blz_task *block, struct blz__chunk **removed)
 {
     struct blz__chunk *chunk = chunk_of(block);
 
@@ -200,16 +237,12 @@ void blz__heap_free_local(blz__heap *heap, blz_task *block)
     block->next = chunk->free;
     chunk->free = block;
     chunk->used--;
-    if (blz_unlikely(chunk->cls == HEAP_CLASSES)) {
-        chunk_free(heap, chunk);
-        return;
-    }
-    if (chunk == heap->current[chunk->cls])
+    if (blz_likely(chunk->cls < HEAP_CLASSES && chunk == heap->current[chunk->cls]))
         return;
     if (chunk->used == 0) {
         if (chunk->listed)
             partial_remove(heap, chunk);
-        chunk_free(heap, chunk);
+        chunk_remove(heap, chunk, removed);
     } else if (!chunk->listed) {
         partial_add(heap, chunk);
     }
@@ -257,14 +290,24 @@ void blz__heap_init(blz__heap *heap, blz_rt *rt, blz__pool *pool)
         heap->current[cls] = &no_chunk;
 }
 
+size_t blz__heap_used(blz__heap *heap, struct blz__chunk **removed)
+{
+    size_t used = 0;
+
+    collect_remote(heap, removed);
+    for (struct blz__chunk *chunk = heap->all; chunk; chunk = chunk->next_all)
+        used += chunk->used;
+    return used;
+}
+
 void blz__heap_destroy(blz__heap *heap)
 {
-    struct blz__chunk *chunk, *next;
+    struct blz__chunk *removed = NULL, *chunk, *next;
 
-    collect_remote(heap);
+    collect_remote(heap, &removed);
     for (chunk = heap->all; chunk; chunk = next) {
         next = chunk->next_all;
-        if (chunk->used == 0)
-            chunk_free(heap, chunk);
+        chunk_remove(heap, chunk, &removed);
     }
+    blz__heap_release(heap, removed);
 }

@@ -55,14 +55,26 @@ void blz__pool_init(blz__pool *pool, const blz_allocator *allocator);
 void blz__pool_destroy(blz__pool *pool);
 
 void blz__heap_init(blz__heap *heap, blz_rt *rt, blz__pool *pool);
-/* Frees every chunk, or leaks those with live tasks. */
+/* Frees every chunk. No block is in use any more. */
 void blz__heap_destroy(blz__heap *heap);
 
-/* A block for a task of `size` bytes, header included; aligned to 16. NULL: no memory. [owner] */
-blz_task *blz__heap_alloc(blz__heap *heap, size_t size);
+/* Blocks in use. Chunks that turn out to be empty are added to *removed. [owner] */
+size_t blz__heap_used(blz__heap *heap, struct blz__chunk **removed);
 
-/* Gives a block back. [the heap's owner / any thread] */
-void blz__heap_free_local(blz__heap *heap, blz_task *block);
+/*
+ * A block for a task of `size` bytes, header included; aligned to 16. NULL: no memory. If the heap
+ * is under a lock, that is let go while the allocator is asked. [owner]
+ */
+blz_task *blz__heap_alloc(blz__heap *heap, size_t size, blz__lock *lock);
+
+/*
+ * Gives a block back. Chunks that become empty are added to *removed, for blz__heap_release, which
+ * calls the allocator, and so must not be called under a lock. [owner]
+ */
+void blz__heap_free_local(blz__heap *heap, blz_task *block, struct blz__chunk **removed);
+void blz__heap_release(blz__heap *heap, struct blz__chunk *removed);
+
+/* Gives a list of blocks of one heap back, through its stack. [any thread] */
 void blz__heap_free_remote(blz_task *first, blz_task *last);
 
 /* The heap that a block belongs to, and its runtime. [any thread] */

@@ -128,6 +128,9 @@ bool blz__sched_run_joined(blz_cx *cx, blz_task *task);
 /* Counts a refused await, and reports a task that ignores them. [task] */
 void blz__task_refused(blz_cx *cx);
 
+/* Whether this process is a forked child of the runtime's. [any thread] */
+bool blz__rt_is_forked(const blz_rt *rt);
+
 /* Memory of the runtime's allocator. [any thread] */
 void *blz__rt_alloc(blz_rt *rt, size_t size, size_t align);
 void blz__rt_free(blz_rt *rt, void *ptr, size_t size, size_t align);
