@@ -108,6 +108,24 @@ static void spinning_for_nothing(void)
     run_two(wait_for_turn, yield_for_turn);
 }
 
+static void count_while_waiting(void *unused)
+{
+    (void)unused;
+    while (blz__load(&turn, RELAXED) == 0) {
+        blz__fetch_add(&count, 1, RELAXED);
+        blz__spin_hint();
+    }
+}
+
+/* The two that wait keep each other awake, but the third one gets to run. */
+static void spinning_is_fair(void)
+{
+    reset();
+    model_thread first = model_start(count_while_waiting, NULL);
+    run_two(count_while_waiting, give_turn);
+    model_join(first);
+}
+
 static void burn_steps(void *unused)
 {
     (void)unused;
@@ -264,6 +282,56 @@ static void waits_can_return_for_no_reason(void)
     model_assert(count == 1);
 }
 
+static uint32_t woken;
+
+static void sleep_as_first(void *unused)
+{
+    (void)unused;
+    blz__futex_wait(&word, 0);
+    if (woken == 0)
+        woken = 1;
+}
+
+static void sleep_as_second(void *unused)
+{
+    (void)unused;
+    blz__futex_wait(&word, 0);
+    if (woken == 0)
+        woken = 2;
+}
+
+/* Without a budget for timeouts, a timed wait ends when nobody else can run. */
+static void let_all_fall_asleep(void)
+{
+    blz__futex_wait_until(&turn, 0, blz__clock_ns() + 1);
+}
+
+static void wake_one_and_look(void)
+{
+    reset();
+    woken = 0;
+    model_thread first = model_start(sleep_as_first, NULL);
+    model_thread second = model_start(sleep_as_second, NULL);
+    let_all_fall_asleep();
+    blz__futex_wake(&word, 1);
+    let_all_fall_asleep();
+    blz__futex_wake(&word, 1);
+    model_join(first);
+    model_join(second);
+}
+
+static void a_wake_can_reach_the_first(void)
+{
+    wake_one_and_look();
+    model_assert(woken != 1);
+}
+
+static void a_wake_can_reach_the_second(void)
+{
+    wake_one_and_look();
+    model_assert(woken != 2);
+}
+
 static void lock_both(uint32_t *first, uint32_t *second)
 {
     while (blz__swap(first, 1, ACQUIRE) != 0)
@@ -351,6 +419,7 @@ static const struct model models[] = {
     {"spinlock_without_release", spinlock_without_release, {.expect = "data race"}},
     {"spinning_ends", spinning_ends, {.preemptions = MODEL_UNLIMITED}},
     {"yielding_ends", yielding_ends, {.preemptions = MODEL_UNLIMITED}},
+    {"spinning_is_fair", spinning_is_fair, {0}},
     {"spinning_for_nothing", spinning_for_nothing, {.expect = "livelock: no thread can go on"}},
     {"working_for_ever", working_for_ever, {.expect = "livelock: more than"}},
     {"spinning_can_be_given_up", spinning_can_be_given_up, {.spins = 2, .expect = "count == 0"}},
@@ -363,6 +432,12 @@ static const struct model models[] = {
     {"waits_can_return_for_no_reason",
      waits_can_return_for_no_reason,
      {.spurious_wakes = 1, .expect = "count == 1"}},
+    {"a_wake_can_reach_the_first",
+     a_wake_can_reach_the_first,
+     {.timeouts = MODEL_NONE, .expect = "woken != 1"}},
+    {"a_wake_can_reach_the_second",
+     a_wake_can_reach_the_second,
+     {.timeouts = MODEL_NONE, .expect = "woken != 2"}},
     {"locks_in_both_orders", locks_in_both_orders, {.expect = "deadlock"}},
     {"locks_in_one_order", locks_in_one_order, {.preemptions = MODEL_UNLIMITED}},
 

@@ -213,6 +213,51 @@ static void read_before_write_is_a_race(void)
     model_join(reader);
 }
 
+static void read_then_tell(void *unused)
+{
+    (void)unused;
+    blz__plain_read(&data);
+    blz__store(&word, 1, RELAXED);
+}
+
+static void write_when_told(void *unused)
+{
+    (void)unused;
+    if (blz__load(&word, RELAXED) == 1)
+        blz__plain_write(&data);
+}
+
+static void relaxed_taking_back_is_a_race(void)
+{
+    reset();
+    run_two(read_then_tell, write_when_told);
+}
+
+static void publish_after_fence(void *unused)
+{
+    (void)unused;
+    blz__plain_write(&data);
+    data = 42;
+    blz__fence_seq_cst();
+    blz__store(&word, 1, RELAXED);
+}
+
+static void consume_after_fence(void *unused)
+{
+    (void)unused;
+    if (blz__load(&word, RELAXED) == 1) {
+        blz__fence_seq_cst();
+        blz__plain_read(&data);
+        model_assert(data == 42);
+    }
+}
+
+static void fences_around_a_flag_are_no_race(void)
+{
+    reset();
+    run_two(publish_after_fence, consume_after_fence);
+}
+
 /* ---- The test's own mistakes, and its means ---- */
 
 static _Thread_local uint32_t my_number;
@@ -273,6 +318,23 @@ static void forgotten_memory_begins_anew(void)
     model_assert(blz__load(&turn, RELAXED) == 5);
 }
 
+static void plain_writes_begin_anew(void)
+{
+    reset();
+    run_two(give_turn, give_turn);
+    turn = 5;
+    model_assert(blz__load(&turn, RELAXED) == 5);
+}
+
+static void a_new_thread_can_come_first(void)
+{
+    reset();
+    model_thread thread = model_start(give_turn, NULL);
+    uint32_t found = blz__load(&turn, RELAXED);
+    model_join(thread);
+    model_assert(found == 0);
+}
+
 static void depends_on_the_last_execution(void)
 {
     static uint32_t executions;
@@ -325,6 +387,10 @@ static const struct model models[] = {
     {"handed_over_data_is_no_race", handed_over_data_is_no_race, {.preemptions = MODEL_UNLIMITED}},
     {"relaxed_hand_over_is_a_race", relaxed_hand_over_is_a_race, {.expect = "data race"}},
     {"fences_do_not_hide_a_race", fences_do_not_hide_a_race, {.expect = "data race"}},
+    {"relaxed_taking_back_is_a_race", relaxed_taking_back_is_a_race, {.expect = "data race"}},
+    {"fences_around_a_flag_are_no_race",
+     fences_around_a_flag_are_no_race,
+     {.preemptions = MODEL_UNLIMITED}},
     {"read_before_write_is_a_race", read_before_write_is_a_race, {.expect = "data race"}},
 
     {"thread_locals_are_kept_apart",
@@ -333,6 +399,8 @@ static const struct model models[] = {
     {"many_threads_in_turn", many_threads_in_turn, {0}},
     {"every_choice_is_taken", every_choice_is_taken, {.expect = "model_choose(2) != 1"}},
     {"forgotten_memory_begins_anew", forgotten_memory_begins_anew, {0}},
+    {"plain_writes_begin_anew", plain_writes_begin_anew, {0}},
+    {"a_new_thread_can_come_first", a_new_thread_can_come_first, {.expect = "found == 0"}},
     {"depends_on_the_last_execution",
      depends_on_the_last_execution,
      {.expect = "not deterministic"}},

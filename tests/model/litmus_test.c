@@ -207,6 +207,16 @@ static void joined_threads_are_seen(void)
     model_assert(blz__load(&x, RELAXED) == 1);
 }
 
+THREAD(read_x, r1 = blz__load(&x, RELAXED))
+
+static void started_threads_see_what_was(void)
+{
+    reset();
+    blz__store(&x, 1, RELAXED);
+    model_join(model_start(read_x, NULL));
+    model_assert(r1 == 1);
+}
+
 /* ---- Independent reads of independent writes ---- */
 
 THREAD(iriw_write_x, blz__store(&x, 1, RELEASE))
@@ -344,6 +354,22 @@ static void failing_cas_synchronises(void)
     model_assert(r2 != 0);
 }
 
+/* Store buffering, with a CAS that fails as the load of one side. */
+THREAD(sb_cas_relaxed, uint32_t two = 2; blz__store(&x, 1, SEQ_CST);
+       blz__cas(&y, &two, 3, SEQ_CST, RELAXED); r1 = two)
+THREAD(sb_cas_seq_cst, uint32_t two = 2; blz__store(&x, 1, SEQ_CST);
+       blz__cas(&y, &two, 3, SEQ_CST, SEQ_CST); r1 = two)
+
+static void failing_cas_can_be_stale(void)
+{
+    store_buffering(sb_cas_relaxed, sb_seq_cst_b);
+}
+
+static void failing_cas_can_be_seq_cst(void)
+{
+    store_buffering(sb_cas_seq_cst, sb_seq_cst_b);
+}
+
 static void failing_cas_relaxed_does_not(void)
 {
     reset();
@@ -396,6 +422,9 @@ static const struct model models[] = {
     {"old_values_can_be_read", old_values_can_be_read, {.expect = "r1 == 0 && r2 == 1"}},
     {"own_stores_are_seen", own_stores_are_seen, {.preemptions = MODEL_UNLIMITED}},
     {"coherence_through_others", coherence_through_others, {.preemptions = MODEL_UNLIMITED}},
+    {"started_threads_see_what_was",
+     started_threads_see_what_was,
+     {.preemptions = MODEL_UNLIMITED}},
     {"joined_threads_are_seen", joined_threads_are_seen, {.preemptions = MODEL_UNLIMITED}},
 
     {"iriw_acquire", iriw_acquire, {.expect = "the_readers_disagree"}},
@@ -416,6 +445,8 @@ static const struct model models[] = {
     {"strong_cas_cannot_fail", strong_cas_cannot_fail, {.preemptions = MODEL_UNLIMITED}},
     {"failing_cas_synchronises", failing_cas_synchronises, {.preemptions = MODEL_UNLIMITED}},
     {"failing_cas_relaxed_does_not", failing_cas_relaxed_does_not, {.expect = "r2 != 0"}},
+    {"failing_cas_can_be_stale", failing_cas_can_be_stale, {.expect = "r1 != 0 || r2 != 0"}},
+    {"failing_cas_can_be_seq_cst", failing_cas_can_be_seq_cst, {.preemptions = MODEL_UNLIMITED}},
     {"narrow_and_signed_values", narrow_and_signed_values, {0}},
 };
 MODEL_MAIN(models)

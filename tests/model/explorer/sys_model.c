@@ -200,8 +200,8 @@ bool blz__fence_asymmetric_init(void)
 }
 
 /*
- * As strong as the light one, which is a seq_cst fence of base/atomic.h in model builds. All of them
- * are one site for MODEL_MUTATE.
+ * As strong as the light one, which is a seq_cst fence of base/atomic.h in model builds. All of
+ * them are one site for MODEL_MUTATE.
  */
 void blz__fence_heavy(void)
 {
