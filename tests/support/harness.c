@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens around each test: see harness.h. */
+#include "harness.h"
+
+#include "watch.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    DEFAULT_SECONDS = 30,
+    SOAK_SECONDS = 3600,
+    LINGER_SECONDS = 10,
+    SHUTDOWN_SECONDS = 20,
+    NR_FATAL = 5,
+};
+
+static struct {
+    const char *name;
+    void (*fn)(void **state);
+    int threads, fds;
+} current;
+
+/* ---- the process ---- */
+
+static int count_entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    int count = 0;
+
+    check(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        count += entry->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+int nr_threads(void)
+{
+    return count_entries("/proc/self/task");
+}
+
+int nr_fds(void)
+{
+    return count_entries("/proc/self/fd") - 1; /* that of the folder */
+}
+
+int thread_id(void)
+{
+    return (int)gettid();
+}
+
+bool wait_for_threads(int count)
+{
+    time_t deadline = time(NULL) + LINGER_SECONDS;
+
+    while (nr_threads() != count) {
+        if (time(NULL) > deadline)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+bool is_soak(void)
+{
+    const char *soak = getenv("SOAK");
+    return soak && soak[0] && soak[0] != '0';
+}
+
+bool is_sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    return true;
+#endif
+#endif
+    return false;
+}
+
+void check_failed(const char *condition, const char *file, int line, const char *fn)
+{
+    fprintf(stderr, "%s:%d: in %s: not true: %s (test %s)\n", file, line, fn, condition,
+            current.name ? current.name : "?");
+    abort();
+}
+
+/* ---- around tests ---- */
+
+/*
+ * cmocka catches these to go on with the next test. With threads and broken memory that only hides
+ * what happened, so the handlers from before (a sanitizer's, or none) are put back.
+ */
+static const int fatal[NR_FATAL] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS};
+static struct sigaction handlers[NR_FATAL];
+
+void test_program_begin(void)
+{
+    const char *filter = getenv("TEST");
+
+    if (filter)
+        cmocka_set_test_filter(filter);
+    for (int i = 0; i < NR_FATAL; i++)
+        sigaction(fatal[i], NULL, &handlers[i]);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+void test_run(void **state)
+{
+    for (int i = 0; i < NR_FATAL; i++)
+        sigaction(fatal[i], &handlers[i], NULL);
+    current.fn(state);
+}
+
+int test_group_begin(void **state)
+{
+    (void)state;
+    watch_begin();
+    return 0;
+}
+
+int test_group_end(void **state)
+{
+    (void)state;
+    return 0;
+}
+
+void allow_seconds(int seconds)
+{
+    watch_test(current.name, is_soak() ? SOAK_SECONDS : seconds);
+}
+
+int test_begin(void **state)
+{
+    const struct test_case *test = *state;
+
+    current.name = test->name;
+    current.fn = test->fn;
+    *state = NULL;
+    memory_fail_at(the_memory(), 0, false);
+    current.threads = nr_threads();
+    current.fds = nr_fds();
+    allow_seconds(DEFAULT_SECONDS);
+    return 0;
+}
+
+static bool is_balanced(const char *what, int64_t before, int64_t after)
+{
+    if (before == after)
+        return true;
+    fprintf(stderr, "%s: %lld %s at the beginning, %lld at the end\n", current.name,
+            (long long)before, what, (long long)after);
+    return false;
+}
+
+int test_end(void **state)
+{
+    bool good = true;
+
+    (void)state;
+    wait_for_threads(current.threads);
+    good &= is_balanced("threads", current.threads, nr_threads());
+    good &= is_balanced("descriptors", current.fds, nr_fds());
+    good &= is_balanced("blocks", 0, memory_blocks(the_memory()));
+    good &= is_balanced("bytes", 0, memory_bytes(the_memory()));
+    watch_test(NULL, 0);
+    return good ? 0 : -1;
+}
+
+/* ---- runtimes ---- */
+
+blz_rt *new_rt(const blz_options *options)
+{
+    blz_options with_memory = options ? *options : (blz_options){0};
+    blz_rt *rt = NULL;
+
+    if (!with_memory.allocator)
+        with_memory.allocator = test_memory();
+    check(blz_rt_new(&rt, &with_memory) == 0);
+    watch_rt(rt);
+    return rt;
+}
+
+void free_rt(blz_rt *rt)
+{
+    /* While it is watched, so that a shutdown that hangs shows its tasks. */
+    if (blz_rt_shutdown(rt, SHUTDOWN_SECONDS * BLZ_SEC) != 0) {
+        blz_task_dump_fd(rt, STDERR_FILENO);
+        check(!"the runtime shuts down in time");
+    }
+    unwatch_rt(rt);
+    check(blz_rt_free(rt) == 0);
+}
+
+blz_rt *new_embedded_rt(void)
+{
+    return new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1});
+}
+
+int64_t turn_all(blz_rt *rt)
+{
+    int64_t all = 0, polls;
+
+    while ((polls = blz_rt_turn(rt)) > 0)
+        all += polls;
+    check(polls == 0);
+    return all;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every unit, stress and fault test stands on.
+ *
+ *     static void a_joined_task_gives_its_result(void **state)
+ *     {
+ *         blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+ *         assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 7), 7);
+ *         free_rt(rt);
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         const struct CMUnitTest tests[] = {TEST(a_joined_task_gives_its_result)};
+ *         return RUN_TESTS(tests);
+ *     }
+ *
+ * Around each test: memory of test_memory(), open descriptors and threads must be at the end what
+ * they were at the beginning; and the test must end in time, or else the tasks of its runtimes are
+ * printed and the program aborts. Parks have no time limit, so a lost wakeup ends there.
+ *
+ * TEST=name in the environment runs the tests whose name matches (with * and ?).
+ *
+ * cmocka's asserts jump, so they are for the thread that runs the test; tasks and other threads use
+ * check().
+ */
+#ifndef BLZ_TESTS_HARNESS_H
+#define BLZ_TESTS_HARNESS_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <blitz.h>
+
+#include "events.h"
+#include "frames.h"
+#include "memory.h"
+
+/* ---- running tests ---- */
+
+struct test_case {
+    const char *name;
+    void (*fn)(void **state);
+};
+
+#define TEST(fn)                                    \
+    ((struct CMUnitTest){.name = #fn,               \
+                         .test_func = test_run,     \
+                         .setup_func = test_begin,  \
+                         .teardown_func = test_end, \
+                         .initial_state = &(struct test_case){#fn, (fn)}})
+
+#define RUN_TESTS(tests) \
+    (test_program_begin(), cmocka_run_group_tests((tests), test_group_begin, test_group_end))
+
+void test_program_begin(void);
+void test_run(void **state);
+int test_begin(void **state);
+int test_end(void **state);
+int test_group_begin(void **state);
+int test_group_end(void **state);
+
+/* Any thread: prints and aborts. */
+#define check(condition) \
+    ((condition) ? (void)0 : check_failed(#condition, __FILE__, __LINE__, __func__))
+_Noreturn void check_failed(const char *condition, const char *file, int line, const char *fn);
+
+/* ---- the time limit ---- */
+
+/* Seconds that a test may take; 30 if nothing is said. For the current test only. */
+void allow_seconds(int seconds);
+
+/* Whether SOAK=1 is set: stress tests then run long. */
+bool is_soak(void);
+
+/* Whether a sanitizer slows everything down. */
+bool is_sanitized(void);
+
+/* ---- runtimes ---- */
+
+/* Has test_memory() if the options name no allocator; its tasks are printed if the test hangs. */
+blz_rt *new_rt(const blz_options *options);
+void free_rt(blz_rt *rt);
+
+/* For runtimes made otherwise. */
+void watch_rt(blz_rt *rt);
+void unwatch_rt(blz_rt *rt);
+
+/* One worker that runs only in blz_rt_turn, by this thread. Everything is in order then. */
+blz_rt *new_embedded_rt(void);
+
+/* Turns until nothing can run any more; gives the number of polls. */
+int64_t turn_all(blz_rt *rt);
+
+/* ---- the process ---- */
+
+int nr_threads(void);
+int nr_fds(void);
+
+/* The number of the calling thread. */
+int thread_id(void);
+
+/* Waits until there are as many threads as that: a thread that has been joined may linger. */
+bool wait_for_threads(int count);
+
+#endif
