@@ -86,8 +86,10 @@
 #define BLZ_AWAIT(dst, future_expr)                                      \
     do {                                                                 \
         blz_await_start_(&self->blz_frame, (future_expr), __LINE__, cx); \
+        BLZ_GUARD_SHOW_;                                                 \
         __attribute__((fallthrough));                                    \
-        BLZ_RESUME_POINT_                                                \
+    case __LINE__:                                                       \
+        BLZ_GUARD_HIDE_;                                                 \
         if (blz_await_poll_(&self->blz_frame, cx) == BLZ_PENDING)        \
             return BLZ_PENDING;                                          \
         (dst) = blz_await_result_(&self->blz_frame);                     \
@@ -98,8 +100,10 @@
     do {                                                                          \
         blz_await_shield_(&self->blz_frame, cx);                                  \
         blz_await_start_shielded_(&self->blz_frame, (future_expr), __LINE__, cx); \
+        BLZ_GUARD_SHOW_;                                                          \
         __attribute__((fallthrough));                                             \
-        BLZ_RESUME_POINT_                                                         \
+    case __LINE__:                                                                \
+        BLZ_GUARD_HIDE_;                                                          \
         if (blz_await_poll_(&self->blz_frame, cx) == BLZ_PENDING)                 \
             return BLZ_PENDING;                                                   \
         (dst) = blz_await_unshield_(&self->blz_frame, cx);                        \
@@ -149,9 +153,10 @@
                __VA_ARGS__, )
 
 /* Spawns a pinned task: it stays on the worker that this is. The handle may be NULL. */
-#define BLZ_SPAWN_LOCAL(handle_ptr, ...)                                                           \
-    BLZ_SPAWN_((&(blz_spawn_args){.local = true, .handle = (handle_ptr),                           \
-                                  .site = BLZ_SITE_(__VA_ARGS__, )}),                              \
+#define BLZ_SPAWN_LOCAL(handle_ptr, ...)                              \
+    BLZ_SPAWN_((&(blz_spawn_args){.local = true,                      \
+                                  .handle = (handle_ptr),             \
+                                  .site = BLZ_SITE_(__VA_ARGS__, )}), \
                __VA_ARGS__, )
 
 /* Spawns a child of a scope (blz_scope in blitz/task.h). */
@@ -206,7 +211,7 @@
  * restores what was. The push stands in front of the function because clang looks there to decide
  * whether to analyse it at all; both compilers then go by the place where the variable is used. But
  * gcc reports a jump over an initialiser at the `case`, which is written here; where this is a
- * system header it would keep quiet, if it were not told to look into those for this one token.
+ * system header it would keep quiet, if it were not told to look into those just there.
  */
 /* clang-format off */
 #if defined(__clang__)
@@ -216,7 +221,8 @@
     _Pragma("clang diagnostic error \"-Wsometimes-uninitialized\"")   \
     _Pragma("clang diagnostic error \"-Wuninitialized\"")
 #define BLZ_GUARD_POP_ _Pragma("clang diagnostic pop")
-#define BLZ_RESUME_POINT_ case __LINE__:
+#define BLZ_GUARD_SHOW_
+#define BLZ_GUARD_HIDE_
 #else
 #define BLZ_GUARD_PUSH_                                       \
     _Pragma("GCC diagnostic push")                            \
@@ -224,10 +230,8 @@
     _Pragma("GCC diagnostic error \"-Wmaybe-uninitialized\"") \
     _Pragma("GCC diagnostic error \"-Wuninitialized\"")
 #define BLZ_GUARD_POP_ _Pragma("GCC diagnostic pop")
-#define BLZ_RESUME_POINT_                                  \
-    _Pragma("GCC diagnostic warning \"-Wsystem-headers\"") \
-    case __LINE__:                                         \
-    _Pragma("GCC diagnostic ignored \"-Wsystem-headers\"")
+#define BLZ_GUARD_SHOW_ _Pragma("GCC diagnostic warning \"-Wsystem-headers\"")
+#define BLZ_GUARD_HIDE_ _Pragma("GCC diagnostic ignored \"-Wsystem-headers\"")
 #endif
 /* clang-format on */
 
