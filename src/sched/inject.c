@@ -7,6 +7,7 @@
 
 static void publish_len(inject *q)
 {
+    blz__plain_write(&q->list);
     blz__swap(&q->len, (uint64_t)q->list.count, SEQ_CST);
 }
 
@@ -23,6 +24,7 @@ bool inject_spawn(inject *q, blz_task *task)
     bool open;
 
     blz__lock_acquire(&q->lock);
+    blz__plain_read(&q->closed);
     open = !q->closed;
     if (open) {
         task_list_append(&q->list, task);
@@ -36,19 +38,49 @@ bool inject_spawn(inject *q, blz_task *task)
 void inject_close(inject *q)
 {
     blz__lock_acquire(&q->lock);
+    blz__plain_write(&q->closed);
     q->closed = true;
     blz__lock_release(&q->lock);
 }
 
-task_list inject_take(inject *q, uint32_t max)
+/* Walks to the end of the first `max` tasks; what follows stays in `rest`. */
+static task_list split(task_list *rest, uint32_t max)
 {
     task_list taken = {NULL, NULL, 0};
+
+    while (taken.count < max && rest->first)
+        task_list_append(&taken, task_list_take(rest));
+    return taken;
+}
+
+/*
+ * Walking the list means a cache miss a task, so it is done without the lock, on the whole list,
+ * and the rest is put back in front of what has come meanwhile. Until then `len` still counts it,
+ * or what has come since; a worker that looks meanwhile finds less than there is, and the caller
+ * makes up for that by looking at the idle set when it leaves something.
+ */
+task_list inject_take(inject *q, uint32_t max)
+{
+    task_list taken = {NULL, NULL, 0}, rest = {NULL, NULL, 0};
 
     if (inject_len(q) == 0)
         return taken;
     blz__lock_acquire(&q->lock);
-    while (taken.count < max && q->list.first)
-        task_list_append(&taken, task_list_take(&q->list));
+    blz__plain_write(&q->list);
+    if (q->list.count > max) {
+        task_list_join(&rest, &q->list);
+    } else {
+        task_list_join(&taken, &q->list);
+        publish_len(q);
+    }
+    blz__lock_release(&q->lock);
+    if (!rest.first)
+        return taken;
+
+    taken = split(&rest, max);
+    blz__lock_acquire(&q->lock);
+    task_list_join(&rest, &q->list);
+    q->list = rest;
     publish_len(q);
     blz__lock_release(&q->lock);
     return taken;

@@ -259,6 +259,8 @@ blz_task *blz__worker_take_share(blz_worker *w)
     }
     if (spill.count)
         blz__rt_inject(rt, &spill);
+    else if (blz_unlikely(idle_wants_work(&rt->idle)) && inject_len(&rt->inject) > 0)
+        blz__rt_notify(rt);
     return first;
 }
 
@@ -269,6 +271,8 @@ blz_task *blz__worker_next(blz_worker *w)
 
     if (blz_unlikely(--w->until_inject == 0)) {
         task = blz__worker_take_share(w);
+        if (!task)
+            task = blz__worker_steal_now_and_then(w);
         if (task)
             return task;
     }

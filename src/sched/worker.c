@@ -173,23 +173,36 @@ void blz__worker_maintain(blz_worker *w)
 
 /* ---- searching ---- */
 
+static blz_task *steal_from(blz_worker *w, uint32_t victim)
+{
+    runq *ring = &w->rt->workers[victim].ring;
+    uint32_t moved;
+
+    if (victim == w->index || runq_len(ring) == 0)
+        return NULL;
+    blz_task *task = runq_steal(ring, &w->ring, &moved);
+    if (task) {
+        stat_inc(w->stats.steals);
+        stat_add(w->stats.stolen, moved);
+    }
+    return task;
+}
+
 static blz_task *steal_from_anyone(blz_worker *w)
 {
-    blz_rt *rt = w->rt;
-    uint32_t start = blz__rng_below(&w->rng, rt->nr_workers), moved;
+    uint32_t nr = w->rt->nr_workers, start = blz__rng_below(&w->rng, nr);
+    blz_task *task = NULL;
 
-    for (uint32_t i = 0; i < rt->nr_workers; i++) {
-        uint32_t victim = start + i < rt->nr_workers ? start + i : start + i - rt->nr_workers;
-        if (victim == w->index || runq_len(&rt->workers[victim].ring) == 0)
-            continue;
-        blz_task *task = runq_steal(&rt->workers[victim].ring, &w->ring, &moved);
-        if (task) {
-            stat_inc(w->stats.steals);
-            stat_add(w->stats.stolen, moved);
-            return task;
-        }
-    }
-    return NULL;
+    for (uint32_t i = 0; i < nr && !task; i++)
+        task = steal_from(w, start + i < nr ? start + i : start + i - nr);
+    return task;
+}
+
+blz_task *blz__worker_steal_now_and_then(blz_worker *w)
+{
+    if (!w->rt->stealing || !runq_is_empty(&w->ring))
+        return NULL;
+    return steal_from(w, blz__rng_below(&w->rng, w->rt->nr_workers));
 }
 
 /* Rounds before a searcher gives up: sleeping and being woken costs as much as many of them. */

@@ -113,6 +113,12 @@ void blz__worker_poll(blz_worker *w, blz_task *task);
 /* The next task from this worker's own queues, and now and then from the inject queue; or NULL. */
 blz_task *blz__worker_next(blz_worker *w);
 
+/*
+ * For a worker that has nothing but yielding tasks, and so never searches: half of what one other
+ * worker has, which may not be running at all; or NULL.
+ */
+blz_task *blz__worker_steal_now_and_then(blz_worker *w);
+
 /* A task of the inject queue, and more of them into the ring; or NULL. */
 blz_task *blz__worker_take_share(blz_worker *w);
 
