@@ -60,6 +60,7 @@ static int finish_sending(blz_oneshot *channel, uint64_t outcome)
 
 int blz_oneshot_send(blz_oneshot *channel, int64_t value)
 {
+    blz__plain_write(&channel->value);
     channel->value = value;
     return finish_sending(channel, VALUE);
 }
@@ -76,6 +77,7 @@ int blz_oneshot_try_recv(blz_oneshot *channel, int64_t *value)
     uint64_t state = blz__load(&channel->state, ACQUIRE); /* pairs with the release of the sender */
 
     if (state & VALUE) {
+        blz__plain_read(&channel->value);
         *value = channel->value;
         return 1;
     }

@@ -24,6 +24,7 @@ bool local_empty(local_queue *local, task_list *tasks)
     blz__fence_heavy(); /* pairs with local_fence_light in local_enter */
     got_in = blz__load(&local->inside, ACQUIRE) == 0; /* pairs with the release in local_leave */
     if (got_in) {
+        blz__plain_write(&local->lifo);
         if (local->lifo)
             task_list_append(tasks, local->lifo);
         local->lifo = NULL;

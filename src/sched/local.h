@@ -51,11 +51,11 @@ static inline bool local_enter(local_queue *local)
     blz__store(&local->inside, 1u, RELAXED);
     local_fence_light(); /* pairs with blz__fence_heavy in local_empty */
     /* acquire: pairs with the release when the watchdog is through */
-    if (blz_unlikely(blz__load(&local->revoked, ACQUIRE))) {
+    bool locked = blz_unlikely(blz__load(&local->revoked, ACQUIRE));
+    if (locked)
         local_enter_slow(local);
-        return true;
-    }
-    return false;
+    blz__plain_write(&local->lifo); /* and all that is next to it: ours, from here on */
+    return locked;
 }
 
 static inline void local_leave(local_queue *local, bool locked)

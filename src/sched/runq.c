@@ -29,6 +29,19 @@ static inline uint64_t pack(uint32_t steal, uint32_t real)
     return (uint64_t)steal << 32 | real;
 }
 
+/* The slot lies outside of [steal, tail), or has been claimed: it is the caller's alone. */
+static inline void put(runq *q, uint32_t position, blz_task *task)
+{
+    blz__plain_write(&q->slots[position & MASK]);
+    blz__store(&q->slots[position & MASK], task, RELAXED);
+}
+
+static inline blz_task *get(const runq *q, uint32_t position)
+{
+    blz__plain_read(&q->slots[position & MASK]);
+    return blz__load(&q->slots[position & MASK], RELAXED);
+}
+
 /*
  * Full, and no thief: claim everything, keep the older half, spill the rest. As the ring was full,
  * a slot's old and new position fall on the same index, so keeping needs no copying.
@@ -41,7 +54,7 @@ static bool overflow(runq *q, uint64_t head, uint32_t tail, blz_task *task, task
     if (!blz__cas(&q->head, &head, pack(tail, tail), ACQ_REL, RELAXED))
         return false; /* a thief came first: there is room now, or will be */
     for (uint32_t i = HALF; i < RUNQ_CAPACITY; i++)
-        task_list_append(spill, blz__load(&q->slots[(real + i) & MASK], RELAXED));
+        task_list_append(spill, get(q, real + i));
     task_list_append(spill, task);
     /* release: pairs with the acquire in runq_steal */
     blz__store(&q->tail, tail + HALF, RELEASE);
@@ -58,7 +71,7 @@ void runq_push(runq *q, blz_task *task, task_list *spill)
         uint32_t steal = head_steal(head);
 
         if (blz_likely(tail - steal < RUNQ_CAPACITY)) {
-            blz__store(&q->slots[tail & MASK], task, RELAXED);
+            put(q, tail, task);
             /* release: the slot, and the task; pairs with the acquire in runq_steal */
             blz__store(&q->tail, tail + 1, RELEASE);
             return;
@@ -79,7 +92,7 @@ static blz_task *pop_unshared(runq *q)
     if (real == blz__load(&q->tail, RELAXED))
         return NULL;
     blz__store(&q->head, pack(real + 1, real + 1), RELAXED);
-    return blz__load(&q->slots[real & MASK], RELAXED);
+    return get(q, real);
 }
 
 blz_task *runq_pop(runq *q)
@@ -99,7 +112,7 @@ blz_task *runq_pop(runq *q)
         /* acquire and release: one chain of head's values, so that the release of a thief
          * reaches the push that looks at head after us */
     } while (!blz__cas_weak(&q->head, &head, next, ACQ_REL, RELAXED));
-    return blz__load(&q->slots[real & MASK], RELAXED);
+    return get(q, real);
 }
 
 /* Claims half of the victim's tasks: their number, and *first. 0: none, or another thief. */
@@ -149,12 +162,11 @@ blz_task *runq_steal(runq *victim, runq *dst, uint32_t *moved)
     if (n == 0)
         return NULL;
     for (uint32_t i = 0; i < n; i++)
-        blz__store(&dst->slots[(tail + i) & MASK],
-                   blz__load(&victim->slots[(first + i) & MASK], RELAXED), RELAXED);
+        put(dst, tail + i, get(victim, first + i));
     release_claim(victim);
     *moved = n;
     n--; /* the last one is returned, not queued */
-    blz_task *task = blz__load(&dst->slots[(tail + n) & MASK], RELAXED);
+    blz_task *task = get(dst, tail + n);
     if (n > 0)
         blz__store(&dst->tail, tail + n, RELEASE); /* pairs with the acquire in runq_steal */
     return task;

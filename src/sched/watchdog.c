@@ -15,7 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IDLE_LOOKS = 4, NAME_SIZE = 64 };
+/* Looks that find all workers parked, before it goes to sleep. */
+#ifdef BLZ_MODEL
+enum { IDLE_LOOKS = 1 };
+#else
+enum { IDLE_LOOKS = 4 };
+#endif
+
+enum { NAME_SIZE = 64 };
 
 /* What the last look saw of a worker. */
 struct watchdog_view {
