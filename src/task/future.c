@@ -17,9 +17,9 @@
  *
  * "Told" is ops->cancel, from the top down, and it only ever happens between two polls of the
  * futures concerned: before the scope is polled, or by a combinator from outside of the branch.
- * The unshield that reaches zero is inside a poll, so it wakes the task instead of telling: a future
- * further up may be in the middle of changing its children. Nothing is lost by that, since awaits
- * are refused from then on.
+ * The unshield that reaches zero is inside a poll, so it wakes the task instead of telling: a
+ * future further up may be in the middle of changing its children. Nothing is lost by that, since
+ * awaits are refused from then on.
  *
  * A future that is refused has never been polled. It is not told of anything, and the only thing
  * that it can own is the memory of a box (small_futures.c), which is given back here. One that must

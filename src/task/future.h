@@ -6,8 +6,8 @@
 #include <blitz/async.h>
 
 /*
- * Lets go of a future that has never been polled, and of those that it awaits in a chain: gives back
- * the memory of boxes. Nothing else may be owned by a future before its first poll. [task]
+ * Lets go of a future that has never been polled, and of those that it awaits in a chain: gives
+ * back the memory of boxes. Nothing else may be owned by a future before its first poll. [task]
  */
 void blz__future_discard(blz_future *future, blz_cx *cx);
 

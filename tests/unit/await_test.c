@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Awaits in cancelled and shielded scopes, in a runtime with one worker. await_debug_test.c runs all
- * of this again with BLZ_DEBUG_FRAMES.
+ * Awaits in cancelled and shielded scopes, in a runtime with one worker. await_debug_test.c runs
+ * all of this again with BLZ_DEBUG_FRAMES.
  */
 #include <stdarg.h>
 #include <stddef.h>

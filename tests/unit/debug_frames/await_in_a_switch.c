@@ -2,8 +2,8 @@
 /*
  * An await in a `switch` of the user: its resume point belongs to the wrong one.
  *
- * plain:   aborts: `pick` cannot resume at .*await_in_a_switch\.c:@here@: an await must not be inside a `switch`
- * debug:   aborts: `pick` cannot resume at .*await_in_a_switch\.c:@here@: an await must not be inside a `switch`
+ * plain:   aborts: `pick` cannot resume at .*switch.*\.c:@here@: an await must not be inside
+ * debug:   aborts: `pick` cannot resume at .*switch.*\.c:@here@: an await must not be inside
  * checker: an await inside a `switch` cannot be resumed
  */
 #include "hand.h"

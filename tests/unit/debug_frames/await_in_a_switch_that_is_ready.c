@@ -3,7 +3,7 @@
  * An await in a `switch` whose future is ready at once: it goes well until one day it is not.
  *
  * plain:   kept
- * debug:   aborts: `pick` cannot resume at .*await_in_a_switch_that_is_ready\.c:@here@: an await must not be inside a `switch`
+ * debug:   aborts: `pick` cannot resume at .*switch.*\.c:@here@: an await must not be inside
  * checker: an await inside a `switch` cannot be resumed
  */
 #include "hand.h"
