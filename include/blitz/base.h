@@ -27,6 +27,7 @@
 #define BLZ_API       __attribute__((visibility("default")))
 #define BLZ_NODISCARD __attribute__((warn_unused_result))
 #define BLZ_NORETURN  __attribute__((noreturn))
+#define BLZ_NOINLINE  __attribute__((noinline))
 #define BLZ_COLD      __attribute__((cold, noinline))
 
 #define blz_likely(x)   __builtin_expect(!!(x), 1)

@@ -234,7 +234,7 @@ static blz_task *take_resumed(blz_worker *w)
 }
 
 /* A fair share of the inject queue: one to run now, the others into the ring. */
-blz_task *blz__worker_take_share(blz_worker *w)
+BLZ_NOINLINE blz_task *blz__worker_take_share(blz_worker *w)
 {
     blz_rt *rt = w->rt;
     uint64_t len = inject_len(&rt->inject);

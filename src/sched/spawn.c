@@ -56,7 +56,7 @@ static inline int prepare(blz_task *task, const blz_spawn_args *args, const void
             return rc;
     }
     uint64_t state = task_state_new(args->handle || args->scope, args->local);
-    if (args->scope)
+    if (blz_unlikely(args->scope != NULL))
         state |= blz__scope_adopt(args->scope, task, sizeof *task + size + tail_of(frame));
     if (args->handle)
         *args->handle = (blz_handle){task, 0};
@@ -100,8 +100,8 @@ static int spawn_here(blz_worker *w, const blz_spawn_args *args, const void *fra
     return 0;
 }
 
-static int spawn_remote(blz_rt *rt, const blz_spawn_args *args, const void *frame, size_t size,
-                        size_t total)
+static BLZ_NOINLINE int spawn_remote(blz_rt *rt, const blz_spawn_args *args, const void *frame,
+                                     size_t size, size_t total)
 {
     blz_task *task;
     uint64_t id;
@@ -149,7 +149,7 @@ int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)
         return -ENXIO;
     if (rt_is_forked(rt))
         return -EOWNERDEAD;
-    if (args->scope)
+    if (blz_unlikely(args->scope != NULL))
         total = blz__scope_block_size(total);
     if (blz_likely(w && w->rt == rt))
         return spawn_here(w, args, frame, size, total);

@@ -99,7 +99,7 @@ void blz__worker_flush_frees(blz_worker *w)
  * By a thread that is no worker. It may be the last to let go of a task of a runtime that has been
  * freed already.
  */
-static void free_foreign(blz_rt *rt, blz__heap *heap, blz_task *task)
+static BLZ_NOINLINE void free_foreign(blz_rt *rt, blz__heap *heap, blz_task *task)
 {
     struct blz__chunk *removed = NULL;
     bool last = false;
@@ -198,7 +198,7 @@ static blz_task *steal_from_anyone(blz_worker *w)
     return task;
 }
 
-blz_task *blz__worker_steal_now_and_then(blz_worker *w)
+BLZ_NOINLINE blz_task *blz__worker_steal_now_and_then(blz_worker *w)
 {
     if (!w->rt->stealing || !runq_is_empty(&w->ring))
         return NULL;
@@ -212,7 +212,7 @@ enum { SEARCH_ROUNDS = 1, SEARCH_PAUSES = 0 };
 enum { SEARCH_ROUNDS = 32, SEARCH_PAUSES = 16 };
 #endif
 
-static blz_task *search(blz_worker *w)
+static BLZ_NOINLINE blz_task *search(blz_worker *w)
 {
     if (w->rt->stealing && !w->searching)
         w->searching = idle_search(&w->rt->idle);
@@ -244,7 +244,7 @@ bool blz__rt_has_work(const blz_rt *rt, const blz_worker *asking)
  * A searcher has found something. While it searched, others relied on it and woke nobody: if it was
  * the last one and there is more, somebody else must look.
  */
-static void stop_searching(blz_worker *w)
+static BLZ_NOINLINE void stop_searching(blz_worker *w)
 {
     w->searching = false;
     if (idle_found(&w->rt->idle) && blz__rt_has_work(w->rt, w))
@@ -301,7 +301,7 @@ static bool hook_leaves_idle(blz_worker *w)
     return idle;
 }
 
-static void park(blz_worker *w, int64_t deadline_ns)
+static BLZ_NOINLINE void park(blz_worker *w, int64_t deadline_ns)
 {
     const blz_options *options = &w->rt->options;
     uint64_t before;
