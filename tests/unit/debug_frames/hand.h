@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For the cases of this folder: programs with one async function, polled by hand, with a mistake
- * that is there if BAD is defined. They end with 0 if what the function computes is right, with 1 if a
- * value was lost. Their first comment says what must happen; run.py reads that.
+ * that is there if BAD is defined. They end with 0 if what the function computes is right, with 1
+ * if a value was lost. Their first comment says what must happen; run.py reads that.
  */
 #ifndef HAND_H
 #define HAND_H
