@@ -56,24 +56,25 @@ static inline int prepare(blz_task *task, const blz_spawn_args *args, const void
             return rc;
     }
     uint64_t state = task_state_new(args->handle || args->scope, args->local);
-    if (blz_unlikely(args->scope != NULL))
-        state |= blz__scope_adopt(args->scope, task, sizeof *task + size + tail_of(frame));
     if (args->handle)
         *args->handle = (blz_handle){task, 0};
-    /* release: pairs with the acquire of whoever polls it, or of a dump that claims it */
-    blz__store(&task->state, state, RELEASE);
+    if (blz_unlikely(args->scope != NULL))
+        blz__scope_adopt(args->scope, task, sizeof *task + size + tail_of(frame), state);
+    else
+        /* release: pairs with the acquire of whoever polls it, or of a dump that claims it */
+        blz__store(&task->state, state, RELEASE);
     return 0;
 }
 
+/* Nobody will poll it. A sibling that failed meanwhile may have a reference, and cancel it. */
 static void unprepare(const blz_spawn_args *args, blz_task *task)
 {
     if (args->handle)
         args->handle->task = NULL;
     if (args->scope)
         blz__scope_disown(args->scope, task);
-    if (task_has_ext(task))
-        blz__task_drop_ext(task);
-    blz__store(&task->state, (uint64_t)0, RELAXED);
+    if (task_state_unref(&task->state, args->handle || args->scope ? 2 : 1))
+        blz__task_destroy(task);
 }
 
 static int spawn_here(blz_worker *w, const blz_spawn_args *args, const void *frame, size_t size,
@@ -125,18 +126,17 @@ static BLZ_NOINLINE int spawn_remote(blz_rt *rt, const blz_spawn_args *args, con
     if (!task)
         return -ENOMEM;
     rc = prepare(task, args, frame, size, id, NULL);
-    if (blz_likely(rc == 0)) {
-        blz__store(&task->stamp, id % SAMPLE_INTERVAL ? 0 : blz__clock_ticks(&rt->clock) | 1,
-                   RELAXED);
-        if (blz_likely(inject_spawn(&rt->inject, task))) {
-            blz__rt_notify(rt);
-            return 0;
-        }
-        unprepare(args, task);
-        rc = -ESHUTDOWN;
+    if (blz_unlikely(rc < 0)) {
+        blz__sched_free_block(task);
+        return rc;
     }
-    blz__sched_free_block(task);
-    return rc;
+    blz__store(&task->stamp, id % SAMPLE_INTERVAL ? 0 : blz__clock_ticks(&rt->clock) | 1, RELAXED);
+    if (blz_unlikely(!inject_spawn(&rt->inject, task))) {
+        unprepare(args, task);
+        return -ESHUTDOWN;
+    }
+    blz__rt_notify(rt);
+    return 0;
 }
 
 int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)

@@ -78,7 +78,7 @@ size_t blz__scope_block_size(size_t total)
 static void child_ended(void *data, blz_task *task);
 static const struct join_hook_ops child_ops = {.complete = child_ended};
 
-uint64_t blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total)
+void blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total, uint64_t state)
 {
     struct scope *s = scope_of(scope);
     struct link *link = (void *)((char *)task + link_offset(total));
@@ -86,14 +86,15 @@ uint64_t blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total)
     *link = (struct link){.scope = scope, .task = task};
     task->join = (blz_waker){link, &child_ops.waker};
     blz__lock_acquire(&s->lock);
+    state |= TASK_JOIN | (s->policy & CANCELLED ? TASK_CANCEL : 0);
+    /* release: as for any new task. Before it is in the list: a sibling that fails cancels it. */
+    blz__store(&task->state, state, RELEASE);
     link->next = s->live;
     if (s->live)
         s->live->prev = link;
     s->live = link;
     s->nr_live++;
-    bool cancelled = s->policy & CANCELLED;
     blz__lock_release(&s->lock);
-    return TASK_JOIN | (cancelled ? TASK_CANCEL : 0);
 }
 
 static void unlink_live(struct scope *s, struct link *link)

@@ -99,8 +99,8 @@ static inline void task_wake(blz_task *task)
 /* The size of a block that also has room for the scope's link, at its end. */
 size_t blz__scope_block_size(size_t total);
 
-/* Makes a task, not yet published, a child. Returns what its first state has in addition. */
-uint64_t blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total);
+/* Makes a task a child and publishes it: `state` is its first one but for what the scope adds. */
+void blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total, uint64_t state);
 
 /* Undoes it: the task could not be spawned. */
 void blz__scope_disown(blz_scope *scope, blz_task *task);
