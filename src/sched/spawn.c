@@ -10,6 +10,9 @@
 
 enum { ID_BATCH = 1024 };
 
+/* More than any frame has; above, sizes might overflow. */
+#define MAX_TAIL ((size_t)1 << 30)
+
 static inline uint64_t next_id(blz_worker *w)
 {
     if (blz_unlikely(w->ids_left == 0)) {
@@ -149,6 +152,8 @@ int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)
         return -ENXIO;
     if (rt_is_forked(rt))
         return -EOWNERDEAD;
+    if (blz_unlikely(tail_of(frame) > MAX_TAIL))
+        return ((const blz_future *)frame)->result < 0 ? -EINVAL : -ENOMEM;
     if (blz_unlikely(args->scope != NULL))
         total = blz__scope_block_size(total);
     if (blz_likely(w && w->rt == rt))
