@@ -137,8 +137,10 @@ bool blz_oneshot_close(blz_oneshot *channel)
         }
     } while (!blz__cas_weak(&channel->state, &state, (state & ~(uint64_t)WAITING) | CLOSED, ACQ_REL,
                             RELAXED));
-    if (state & WAITING)
-        blz_waker_drop(&channel->waker);
+    if (state & WAITING) {
+        blz_waker waker = channel->waker; /* the slot itself: the sender may be reading it */
+        blz_waker_drop(&waker);
+    }
     return false;
 }
 
