@@ -24,6 +24,7 @@ static struct {
     const char *name;
     void (*fn)(void **state);
     int threads, fds;
+    int64_t blocks, bytes; /* other than 0 only if an earlier test has failed */
 } current;
 
 /* ---- the process ---- */
@@ -147,6 +148,8 @@ int test_begin(void **state)
     memory_fail_at(the_memory(), 0, false);
     current.threads = nr_threads();
     current.fds = nr_fds();
+    current.blocks = memory_blocks(the_memory());
+    current.bytes = memory_bytes(the_memory());
     allow_seconds(DEFAULT_SECONDS);
     return 0;
 }
@@ -168,8 +171,8 @@ int test_end(void **state)
     wait_for_threads(current.threads);
     good &= is_balanced("threads", current.threads, nr_threads());
     good &= is_balanced("descriptors", current.fds, nr_fds());
-    good &= is_balanced("blocks", 0, memory_blocks(the_memory()));
-    good &= is_balanced("bytes", 0, memory_bytes(the_memory()));
+    good &= is_balanced("blocks", current.blocks, memory_blocks(the_memory()));
+    good &= is_balanced("bytes", current.bytes, memory_bytes(the_memory()));
     watch_test(NULL, 0);
     return good ? 0 : -1;
 }
