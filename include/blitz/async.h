@@ -129,13 +129,10 @@
  *
  *     rc = BLZ_SPAWN(echo, .conn = conn);
  */
-#define BLZ_SPAWN(...) \
-    BLZ_SPAWN_((&(blz_spawn_args){.site = BLZ_SITE_(__VA_ARGS__, )}), __VA_ARGS__, )
+#define BLZ_SPAWN(...) BLZ_SPAWN_HERE_(NULL, __VA_ARGS__, )
 
 /* The same with a handle to join, cancel or detach: BLZ_SPAWN_JOIN(&self->h, fn, .arg = x). */
-#define BLZ_SPAWN_JOIN(handle_ptr, ...)                                                       \
-    BLZ_SPAWN_((&(blz_spawn_args){.handle = (handle_ptr), .site = BLZ_SITE_(__VA_ARGS__, )}), \
-               __VA_ARGS__, )
+#define BLZ_SPAWN_JOIN(handle_ptr, ...) BLZ_SPAWN_HERE_((handle_ptr), __VA_ARGS__, )
 
 /*
  * The same with everything: runtime, name, pinning (see blz_spawn_args in blitz/task.h).
@@ -197,6 +194,9 @@
     BLZ_GUARD_PUSH_                                                                                \
     static blz_poll fn##_poll(struct fn *self, blz_cx *cx)
 
+#define BLZ_SPAWN_HERE_(handle, fn, ...)                                                      \
+    blz_spawn_here_(&(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn), \
+                    (handle), BLZ_SITE_(fn, ))
 #define BLZ_SPAWN_(args, fn, ...) \
     blz_spawn((args), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn))
 #define BLZ_RUN_(options, fn, ...)                                                               \

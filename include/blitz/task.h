@@ -56,6 +56,10 @@ typedef struct blz_spawn_args {
  */
 BLZ_API BLZ_NODISCARD int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size);
 
+/* The same on this thread's runtime, with the arguments that are used most. [worker] */
+BLZ_API BLZ_NODISCARD int blz_spawn_here_(const void *frame, size_t size, blz_handle *handle,
+                                          const char *site);
+
 /*
  * Spawns and blocks this thread until the task has ended; gives its result. -EDEADLK on a worker
  * thread. [any thread but a worker]

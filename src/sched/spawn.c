@@ -29,6 +29,11 @@ static inline size_t tail_of(const void *frame)
     return (size_t)((const blz_future *)frame)->result;
 }
 
+static inline const char *origin_of(const blz_spawn_args *args, const void *frame)
+{
+    return args->site ? args->site : ((const blz_future *)frame)->ops->name;
+}
+
 /* The parts that only some tasks have. The task is not published yet. */
 static BLZ_COLD int add_extras(blz_task *task, const blz_spawn_args *args, const blz_worker *w)
 {
@@ -50,9 +55,7 @@ static BLZ_COLD int add_extras(blz_task *task, const blz_spawn_args *args, const
 static inline int prepare(blz_task *task, const blz_spawn_args *args, const void *frame,
                           size_t size, uint64_t id, const blz_worker *w)
 {
-    const char *origin = args->site ? args->site : ((const blz_future *)frame)->ops->name;
-
-    blz__task_init(task, frame, size, origin, id);
+    blz__task_init(task, frame, size, origin_of(args, frame), id);
     if (blz_unlikely(args->name || args->local)) {
         int rc = add_extras(task, args, w);
         if (rc < 0)
@@ -80,24 +83,45 @@ static void unprepare(const blz_spawn_args *args, blz_task *task)
         blz__task_destroy(task);
 }
 
-static int spawn_here(blz_worker *w, const blz_spawn_args *args, const void *frame, size_t size,
-                      size_t total)
+/* From a worker, with nothing special: the common case. */
+static inline int spawn_plain(blz_worker *w, const void *frame, size_t size, size_t total,
+                              blz_handle *handle, const char *origin)
 {
     blz_task *task;
-    int rc;
 
     if (blz_unlikely(blz__load(&w->rt->phase, RELAXED) != RT_OPEN))
         return -ESHUTDOWN;
     task = blz__heap_alloc(&w->heap, total, NULL);
     if (blz_unlikely(!task))
         return -ENOMEM;
+    blz__task_init(task, frame, size, origin, next_id(w));
+    if (handle)
+        *handle = (blz_handle){task, 0};
+    /* release: pairs with the acquire of whoever polls it, or of a dump that claims it */
+    blz__store(&task->state, task_state_new(handle != NULL, false), RELEASE);
+    blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
+    blz__worker_push(w, task);
+    return 0;
+}
+
+static BLZ_COLD int spawn_special(blz_worker *w, const blz_spawn_args *args, const void *frame,
+                                  size_t size, size_t total)
+{
+    blz_task *task;
+    int rc;
+
+    if (blz__load(&w->rt->phase, RELAXED) != RT_OPEN)
+        return -ESHUTDOWN;
+    task = blz__heap_alloc(&w->heap, total, NULL);
+    if (!task)
+        return -ENOMEM;
     rc = prepare(task, args, frame, size, next_id(w), w);
-    if (blz_unlikely(rc < 0)) {
+    if (rc < 0) {
         blz__sched_free_block(task);
         return rc;
     }
     blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
-    if (blz_unlikely(args->local))
+    if (args->local)
         blz__worker_push_back(w, task);
     else
         blz__worker_push(w, task);
@@ -156,7 +180,20 @@ int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)
         return ((const blz_future *)frame)->result < 0 ? -EINVAL : -ENOMEM;
     if (blz_unlikely(args->scope != NULL))
         total = blz__scope_block_size(total);
-    if (blz_likely(w && w->rt == rt))
-        return spawn_here(w, args, frame, size, total);
-    return spawn_remote(rt, args, frame, size, total);
+    if (!w || w->rt != rt)
+        return spawn_remote(rt, args, frame, size, total);
+    if (args->name || args->local || args->scope)
+        return spawn_special(w, args, frame, size, total);
+    return spawn_plain(w, frame, size, total, args->handle, origin_of(args, frame));
+}
+
+int blz_spawn_here_(const void *frame, size_t size, blz_handle *handle, const char *site)
+{
+    blz_worker *w = blz__worker_current();
+
+    if (blz_unlikely(!w))
+        return -ENXIO;
+    if (blz_unlikely(rt_is_forked(w->rt) || tail_of(frame) > MAX_TAIL)) /* let the other say why */
+        return blz_spawn(&(blz_spawn_args){.handle = handle, .site = site}, frame, size);
+    return spawn_plain(w, frame, size, sizeof(blz_task) + size + tail_of(frame), handle, site);
 }

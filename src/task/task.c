@@ -13,6 +13,17 @@
 
 /* ---- life ---- */
 
+/* Frames are mostly a few words: not worth a call. Their size is a multiple of 8. */
+static inline void copy_frame(void *to, const void *from, size_t size)
+{
+    if (blz_unlikely(size > 128)) {
+        memcpy(to, from, size);
+        return;
+    }
+    for (size_t i = 0; i < size; i += 8)
+        memcpy((char *)to + i, (const char *)from + i, 8);
+}
+
 void blz__task_init(blz_task *task, const void *frame, size_t size, const char *origin, uint64_t id)
 {
     task->next = NULL;
@@ -21,7 +32,7 @@ void blz__task_init(blz_task *task, const void *frame, size_t size, const char *
     blz__store(&task->id, id << 1, RELAXED);
     blz__store(&task->polls, 0u, RELAXED);
     blz__store(&task->busy, 0u, RELAXED);
-    memcpy(task->root, frame, size);
+    copy_frame(task->root, frame, size);
     task->root->result = 0; /* carried the size of the tail */
 }
 
