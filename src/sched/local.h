@@ -35,11 +35,7 @@ typedef struct local_queue {
 /* The owner's half of the fence: costs nothing. */
 static inline void local_fence_light(void)
 {
-#ifdef BLZ_MODEL
-    blz__fence_seq_cst();
-#else
     __asm__ __volatile__("" ::: "memory");
-#endif
 }
 
 void local_enter_slow(local_queue *local);

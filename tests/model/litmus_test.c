@@ -92,7 +92,7 @@ static void sb_fences(void)
 
 static void sb_asymmetric_fences(void)
 {
-    store_buffering(sb_fence_a, sb_heavy_b);
+    store_buffering(sb_relaxed_a, sb_heavy_b);
 }
 
 static void sb_one_fence(void)

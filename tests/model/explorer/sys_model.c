@@ -200,12 +200,23 @@ bool blz__fence_asymmetric_init(void)
 }
 
 /*
- * As strong as the light one, which is a seq_cst fence of base/atomic.h in model builds. All of
- * them are one site for MODEL_MUTATE.
+ * What membarrier does: a fence here, and one in every other thread, wherever it is at this moment.
+ * The light fence is nothing but a promise to the compiler, in model builds as in others. All
+ * heavy ones are one site for MODEL_MUTATE.
  */
 void blz__fence_heavy(void)
 {
-    model_fence(MODEL_SITE(MODEL_OP_FENCE, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST, ""));
+    struct model_site *site = MODEL_SITE(MODEL_OP_FENCE, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST, "");
+
+    model_fence(site);
+    if (!model__run.active || site->dropped)
+        return;
+    for (unsigned id = 0; id < MODEL_MAX_THREADS; id++) {
+        struct thread *thread = &model__run.threads[id];
+        if (thread->state != THREAD_UNUSED && thread->state != THREAD_FINISHED)
+            model__seq_cst_fence(thread);
+    }
+    model__seq_cst_fence(model__run.self); /* after the others': sees what they did before theirs */
 }
 
 /* ---- Memory, time, and the rest ---- */
