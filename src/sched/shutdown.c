@@ -89,9 +89,16 @@ static int64_t deadline_after(int64_t grace_ns)
     return grace_ns < 0 || grace_ns > INT64_MAX - now ? INT64_MAX : now + grace_ns;
 }
 
+/*
+ * What a worker did before the fence is seen by the walk and by the sums; what it does after it, it
+ * does knowing the phase. Without such a fence the seq_cst operations of end_in_pending and of the
+ * idle set have to do: on the processors that we know they order plain accesses too.
+ */
 static void enter_phase(blz_rt *rt, uint32_t phase)
 {
     blz__swap(&rt->phase, phase, SEQ_CST); /* before the walk; pairs with end_in_pending */
+    if (rt->asymmetric_fences)
+        blz__fence_heavy(); /* pairs with the looks at the phase of all workers */
     blz__rt_cancel_idle(rt);
 }
 
