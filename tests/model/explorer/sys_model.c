@@ -213,7 +213,7 @@ void blz__fence_heavy(void)
         return;
     for (unsigned id = 0; id < MODEL_MAX_THREADS; id++) {
         struct thread *thread = &model__run.threads[id];
-        if (thread->state != THREAD_UNUSED && thread->state != THREAD_FINISHED)
+        if (thread->state != THREAD_UNUSED) /* also of those that have ended: what they did counts */
             model__seq_cst_fence(thread);
     }
     model__seq_cst_fence(model__run.self); /* after the others': sees what they did before theirs */
