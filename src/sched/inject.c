@@ -19,6 +19,13 @@ void inject_push(inject *q, task_list *tasks)
     blz__lock_release(&q->lock);
 }
 
+void inject_spawn_locked(inject *q, blz_task *task)
+{
+    task_list_append(&q->list, task);
+    blz__store(&q->spawned, q->spawned + 1, RELAXED);
+    publish_len(q);
+}
+
 bool inject_spawn(inject *q, blz_task *task)
 {
     bool open;
@@ -26,11 +33,8 @@ bool inject_spawn(inject *q, blz_task *task)
     blz__lock_acquire(&q->lock);
     blz__plain_read(&q->closed);
     open = !q->closed;
-    if (open) {
-        task_list_append(&q->list, task);
-        blz__store(&q->spawned, q->spawned + 1, RELAXED);
-        publish_len(q);
-    }
+    if (open)
+        inject_spawn_locked(q, task);
     blz__lock_release(&q->lock);
     return open;
 }

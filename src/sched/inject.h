@@ -27,6 +27,9 @@ void inject_push(inject *q, task_list *tasks);
 /* Queues a new task. False: closed. [any thread] */
 bool inject_spawn(inject *q, blz_task *task);
 
+/* The same by a caller that holds the lock and has seen that it is not closed. */
+void inject_spawn_locked(inject *q, blz_task *task);
+
 /* Refuses new tasks from now on. [any thread] */
 void inject_close(inject *q);
 

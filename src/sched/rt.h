@@ -34,17 +34,16 @@ struct blz_rt {
     inject inject;
     watchdog watchdog;
 
-    /* threads that are not workers */
-    blz__cache_aligned blz__lock foreign_lock;
-    blz__heap foreign_heap; /* under foreign_lock */
-    uint64_t foreign_ids;   /* under foreign_lock */
-    uint64_t next_ids;      /* where the next batch of ids begins */
+    /* threads that are not workers; under inject.lock, so that a spawn takes one lock */
+    blz__heap foreign_heap;
+    uint64_t foreign_ids;
+    uint64_t next_ids; /* where the next batch of ids begins */
 
     /* life */
     blz__lock life_lock; /* of started and closed */
     bool started;
     bool stopped;
-    size_t orphans; /* blocks still referred to after the end; under foreign_lock */
+    size_t orphans; /* blocks still referred to after the end; under inject.lock */
     uint32_t nr_threads;
     uint64_t turn_owner; /* the thread that makes embedded turns; 0: none yet */
     blz_worker *closer;  /* the worker that shuts down, or NULL */

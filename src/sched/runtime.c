@@ -251,14 +251,14 @@ static void end_runtime(blz_rt *rt, bool all_ended)
     if (!all_ended)
         return;
     stop_threads(rt);
-    blz__lock_acquire(&rt->foreign_lock);
+    blz__lock_acquire(&rt->inject.lock);
     for (uint32_t i = 0; i < rt->nr_workers; i++) {
         blz__worker_flush_frees(&rt->workers[i]);
         orphans += blz__heap_used(&rt->workers[i].heap, &removed);
     }
     orphans += blz__heap_used(&rt->foreign_heap, &removed);
     rt->orphans = orphans;
-    blz__lock_release(&rt->foreign_lock);
+    blz__lock_release(&rt->inject.lock);
     blz__heap_release(&rt->foreign_heap, removed); /* one pool serves all heaps */
     if (orphans == 0)
         blz__rt_destroy(rt);

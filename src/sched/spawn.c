@@ -128,11 +128,84 @@ static BLZ_COLD int spawn_special(blz_worker *w, const blz_spawn_args *args, con
     return 0;
 }
 
-static BLZ_NOINLINE int spawn_remote(blz_rt *rt, const blz_spawn_args *args, const void *frame,
-                                     size_t size, size_t total)
+/* Under the inject queue's lock, which is let go while the allocator is asked. */
+static blz_task *alloc_foreign(blz_rt *rt, size_t total, uint64_t *id)
+{
+    *id = rt->foreign_ids++;
+    if (blz_unlikely(*id % ID_BATCH == 0)) {
+        *id = blz__fetch_add(&rt->next_ids, (uint64_t)ID_BATCH, RELAXED);
+        rt->foreign_ids = *id + 1;
+    }
+    return blz__heap_alloc(&rt->foreign_heap, total, &rt->inject.lock);
+}
+
+static void stamp_foreign(const blz_rt *rt, blz_task *task, uint64_t id)
+{
+    blz__store(&task->stamp, id % SAMPLE_INTERVAL ? 0 : blz__clock_ticks(&rt->clock) | 1, RELAXED);
+}
+
+/* With nothing special and little to copy: all under one lock. */
+static int spawn_remote_plain(blz_rt *rt, const void *frame, size_t size, size_t total,
+                              blz_handle *handle, const char *origin)
+{
+    struct blz__chunk *removed = NULL;
+    blz_task *task = NULL;
+    uint64_t id;
+
+    blz__lock_acquire(&rt->inject.lock);
+    if (!rt->inject.closed)
+        task = alloc_foreign(rt, total, &id);
+    bool closed = rt->inject.closed; /* perhaps only now: the lock may have been let go */
+    if (blz_likely(task && !closed)) {
+        blz__task_init(task, frame, size, origin, id);
+        stamp_foreign(rt, task, id);
+        if (handle)
+            *handle = (blz_handle){task, 0};
+        blz__store(&task->state, task_state_new(handle != NULL, false), RELEASE); /* see prepare */
+        inject_spawn_locked(&rt->inject, task);
+    } else if (task) {
+        blz__heap_free_local(&rt->foreign_heap, task, &removed);
+    }
+    blz__lock_release(&rt->inject.lock);
+    if (blz_unlikely(closed || !task)) {
+        blz__heap_release(&rt->foreign_heap, removed);
+        return closed ? -ESHUTDOWN : -ENOMEM;
+    }
+    blz__rt_notify(rt);
+    return 0;
+}
+
+static BLZ_COLD int spawn_remote_special(blz_rt *rt, const blz_spawn_args *args, const void *frame,
+                                         size_t size, size_t total)
 {
     blz_task *task;
     uint64_t id;
+    int rc;
+
+    blz__lock_acquire(&rt->inject.lock);
+    task = alloc_foreign(rt, total, &id);
+    blz__lock_release(&rt->inject.lock);
+    if (!task)
+        return -ENOMEM;
+    rc = prepare(task, args, frame, size, id, NULL);
+    if (rc < 0) {
+        blz__sched_free_block(task);
+        return rc;
+    }
+    stamp_foreign(rt, task, id);
+    if (!inject_spawn(&rt->inject, task)) {
+        unprepare(args, task);
+        return -ESHUTDOWN;
+    }
+    blz__rt_notify(rt);
+    return 0;
+}
+
+enum { COPY_UNDER_LOCK = 512 };
+
+static BLZ_NOINLINE int spawn_remote(blz_rt *rt, const blz_spawn_args *args, const void *frame,
+                                     size_t size, size_t total)
+{
     int rc;
 
     if (args->local)
@@ -142,28 +215,9 @@ static BLZ_NOINLINE int spawn_remote(blz_rt *rt, const blz_spawn_args *args, con
         if (rc < 0)
             return rc;
     }
-    blz__lock_acquire(&rt->foreign_lock);
-    task = blz__heap_alloc(&rt->foreign_heap, total, &rt->foreign_lock);
-    id = rt->foreign_ids++;
-    if (blz_unlikely(id % ID_BATCH == 0)) {
-        id = blz__fetch_add(&rt->next_ids, (uint64_t)ID_BATCH, RELAXED);
-        rt->foreign_ids = id + 1;
-    }
-    blz__lock_release(&rt->foreign_lock);
-    if (!task)
-        return -ENOMEM;
-    rc = prepare(task, args, frame, size, id, NULL);
-    if (blz_unlikely(rc < 0)) {
-        blz__sched_free_block(task);
-        return rc;
-    }
-    blz__store(&task->stamp, id % SAMPLE_INTERVAL ? 0 : blz__clock_ticks(&rt->clock) | 1, RELAXED);
-    if (blz_unlikely(!inject_spawn(&rt->inject, task))) {
-        unprepare(args, task);
-        return -ESHUTDOWN;
-    }
-    blz__rt_notify(rt);
-    return 0;
+    if (args->name || args->scope || size > COPY_UNDER_LOCK)
+        return spawn_remote_special(rt, args, frame, size, total);
+    return spawn_remote_plain(rt, frame, size, total, args->handle, origin_of(args, frame));
 }
 
 int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)

@@ -104,14 +104,14 @@ static BLZ_NOINLINE void free_foreign(blz_rt *rt, blz__heap *heap, blz_task *tas
     struct blz__chunk *removed = NULL;
     bool last = false;
 
-    blz__lock_acquire(&rt->foreign_lock);
+    blz__lock_acquire(&rt->inject.lock);
     if (heap == &rt->foreign_heap)
         blz__heap_free_local(heap, task, &removed);
     else
         blz__heap_free_remote(task, task);
     if (blz_unlikely(rt->orphans != 0))
         last = --rt->orphans == 0;
-    blz__lock_release(&rt->foreign_lock);
+    blz__lock_release(&rt->inject.lock);
     blz__heap_release(heap, removed);
     if (last)
         blz__rt_destroy(rt);
