@@ -33,7 +33,7 @@ static int resolve_workers(blz_options *options)
     int64_t workers;
 
     if (options->workers == 0) {
-        if (env_number("BLZ_WORKERS", 0, &workers) < 0 || workers < 0)
+        if (env_number("BLZ_WORKERS", 0, &workers) < 0 || workers < 0 || workers > MAX_WORKERS)
             return -EINVAL;
         options->workers = workers ? (unsigned)workers : blz__cpu_count();
     }
@@ -47,7 +47,7 @@ static int resolve_watchdog(blz_options *options)
     int64_t ms;
 
     if (options->watchdog_ns == 0) {
-        if (env_number("BLZ_WATCHDOG_MS", 0, &ms) < 0 || ms > INT32_MAX)
+        if (env_number("BLZ_WATCHDOG_MS", 0, &ms) < 0 || ms > INT32_MAX || ms < -INT32_MAX)
             return -EINVAL;
         options->watchdog_ns = ms ? ms * BLZ_MSEC : DEFAULT_WATCHDOG_NS;
     }

@@ -96,7 +96,7 @@ void blz__worker_flush_frees(blz_worker *w)
 }
 
 /*
- * By a thread that is no worker. It may be the last to let go of a task of a runtime that has been
+ * By a thread that is no worker of that runtime. It may be the last to let go of a task of a runtime that has been
  * freed already.
  */
 static BLZ_NOINLINE void free_foreign(blz_rt *rt, blz__heap *heap, blz_task *task)
@@ -127,7 +127,7 @@ void blz__sched_free_block(blz_task *task)
         blz__heap_free_local(heap, task, &removed);
         if (blz_unlikely(removed != NULL))
             blz__heap_release(heap, removed);
-    } else if (!w) {
+    } else if (!w || w->rt != blz__heap_rt(task)) {
         free_foreign(blz__heap_rt(task), heap, task);
     } else {
         if (w->remote_frees.first && blz__heap_of(w->remote_frees.first) != heap)
