@@ -175,7 +175,8 @@ static void two_producers_wake_two_workers(void)
 
 /* ---- the set alone ---- */
 
-static uint32_t claims, claimed; /* by idle_claim; by those who found themselves claimed */
+static uint32_t claims, claimed;     /* by idle_claim; by those who found themselves claimed */
+static int32_t balance[MAX_WORKERS]; /* the same of each worker, the one minus the other */
 
 /* Neither half of the word has ever gone below zero. */
 static void counts_must_be_possible(void)
@@ -186,19 +187,34 @@ static void counts_must_be_possible(void)
     model_assert(idle_parked(word) <= idle.nr_workers);
 }
 
+/* False: nobody needs to be woken. */
+static bool claim_one(void)
+{
+    int index = idle_claim(&idle);
+
+    if (index >= 0) {
+        blz__fetch_add(&claims, 1u, RELAXED);
+        blz__fetch_add(&balance[index], 1, RELAXED);
+    }
+    return index >= 0;
+}
+
 static void claim(void *unused)
 {
     (void)unused;
-    if (idle_claim(&idle) >= 0)
-        blz__fetch_add(&claims, 1u, RELAXED);
+    claim_one();
     counts_must_be_possible();
 }
 
 /* A worker that was woken by its driver or its mailbox. */
 static void leave(void *arg)
 {
-    if (idle_unpark(&idle, (uint32_t)(uintptr_t)arg))
+    uint32_t self = (uint32_t)(uintptr_t)arg;
+
+    if (idle_unpark(&idle, self)) {
         blz__fetch_add(&claimed, 1u, RELAXED);
+        blz__fetch_sub(&balance[self], 1, RELAXED);
+    }
     counts_must_be_possible();
 }
 
@@ -211,6 +227,7 @@ static void begin_parked(uint32_t nr_workers, uint32_t first, uint32_t second)
 {
     begin(nr_workers);
     claims = claimed = 0;
+    memset(balance, 0, sizeof balance);
     idle_park(&idle, first, false);
     if (second != first)
         idle_park(&idle, second, false);
@@ -226,6 +243,14 @@ static uint32_t sleepers(void)
     return parked;
 }
 
+/* All have left: who was claimed knows of it, and nobody sleeps. */
+static void all_must_have_left(void)
+{
+    model_assert(claims == claimed && sleepers() == 0);
+    for (int i = 0; i < MAX_WORKERS; i++)
+        model_assert(balance[i] == 0);
+}
+
 static void searchers_must_be(uint32_t count)
 {
     model_assert(idle_searching(blz__load(&idle.word, RELAXED)) == count);
@@ -238,8 +263,7 @@ static void a_claimed_worker_leaves(void)
     model_thread a = start_leaving(0);
     claim(NULL);
     model_join(a);
-    model_assert(claims == claimed);
-    model_assert(sleepers() == 0);
+    all_must_have_left();
     searchers_must_be(claims);
 }
 
@@ -255,7 +279,7 @@ static void one_leaves_while_one_of_two_is_claimed_of(uint32_t nr_workers, uint3
     model_assert(sleepers() == claimed);
     searchers_must_be(1);
     leave((void *)(uintptr_t)second);
-    model_assert(claimed == 1 && sleepers() == 0);
+    all_must_have_left();
 }
 
 static void one_leaves_while_one_of_two_is_claimed(void)
@@ -281,18 +305,15 @@ static void both_leave_while_one_is_claimed(void)
     claim(NULL);
     model_join(a);
     model_join(b);
-    model_assert(claims == claimed);
-    model_assert(sleepers() == 0);
+    all_must_have_left();
     searchers_must_be(claims);
 }
 
 static void claim_and_find(void *unused)
 {
     (void)unused;
-    if (idle_claim(&idle) >= 0) {
-        blz__fetch_add(&claims, 1u, RELAXED);
+    if (claim_one())
         idle_found(&idle); /* as if the worker had */
-    }
     counts_must_be_possible();
 }
 
@@ -305,8 +326,7 @@ static void one_leaves_while_two_are_claimed(void)
     model_join(a);
     model_join(c);
     leave((void *)(uintptr_t)1);
-    model_assert(claims == claimed);
-    model_assert(sleepers() == 0);
+    all_must_have_left();
     searchers_must_be(0);
 }
 
@@ -340,8 +360,7 @@ static void a_worker_leaves_and_parks_again(void)
     model_assert(sleepers() == 2 + claimed - claims);
     leave((void *)(uintptr_t)0);
     leave((void *)(uintptr_t)1);
-    model_assert(claims == claimed);
-    model_assert(sleepers() == 0);
+    all_must_have_left();
     searchers_must_be(0);
 }
 

@@ -3,8 +3,8 @@
  * The leaning lock of a worker's own queue: its owner, for whom it costs next to nothing, against
  * the watchdog that empties it. Every task comes out once, and both see what the other left.
  *
- * The owner's fence is only a promise to the compiler; the watchdog's, as the explorer models it, is
- * one in every thread, wherever it is at that moment. That is what membarrier does.
+ * The owner's fence is only a promise to the compiler; the watchdog's, as the explorer models it,
+ * is one in every thread, wherever it is at that moment. That is what membarrier does.
  */
 #include "sched/local.h"
 #include "support/parcel.h"

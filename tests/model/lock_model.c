@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small lock: one thread at a time, who sees what the last one did, and none sleeps for ever. */
+/* The small lock: one thread at a time, which sees what the last one did; none sleeps for ever. */
 #include "base/lock.h"
 
 static blz__lock lock;
