@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Oneshot: a receiver against the one sender. The value arrives, or the receiver learns that there
- * is none; no waker is lost, dropped twice, or mixed from two; and the receiver frees the channel as
- * soon as it may, so that a sender that touches it afterwards is caught.
+ * is none; no waker is lost, dropped twice, or mistaken for another; and the receiver frees the
+ * channel as soon as it may, so that a sender that touches it afterwards is caught.
  */
 #include <blitz/oneshot.h>
 
