@@ -227,6 +227,8 @@ static BLZ_NOINLINE blz_task *search(blz_worker *w)
         if (blz__load(&w->mailbox, RELAXED) || blz__load(&w->commands, RELAXED))
             break;
     }
+    if (w->searching)
+        stat_inc(w->stats.searches);
     return NULL;
 }
 
@@ -404,7 +406,7 @@ enum { TURN_ROUNDS = 4 };
 
 int64_t blz__worker_turn(blz_worker *w)
 {
-    uint64_t before = w->stats.polls, limit;
+    uint64_t before = w->stats.polls, limit, parked_at;
     bool parked = false;
 
     current_worker = w;
@@ -413,7 +415,9 @@ int64_t blz__worker_turn(blz_worker *w)
         w->started_at = w->now;
     leave_turn_park(w);
     w->driver->ops->poll(w->driver, 0);
-    blz__swap(&w->parked_at, (uint64_t)0, SEQ_CST);
+    parked_at = blz__swap(&w->parked_at, (uint64_t)0, SEQ_CST);
+    if (parked_at && w->now > parked_at)
+        stat_add(w->parked_ticks, w->now - parked_at);
     blz__watchdog_poke(w->rt);
     limit = before + TURN_ROUNDS * w->rt->event_interval;
     while (!parked && w->stats.polls < limit) {
@@ -425,6 +429,7 @@ int64_t blz__worker_turn(blz_worker *w)
     }
     if (!parked)
         w->driver->ops->wake(w->driver); /* more to do: the fd stays readable */
+    w->now = blz__clock_ticks(&w->rt->clock);
     blz__store(&w->parked_at, w->now | 1, RELAXED);
     current_worker = NULL;
     return (int64_t)(w->stats.polls - before);
