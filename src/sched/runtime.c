@@ -208,7 +208,9 @@ int blz__rt_start(blz_rt *rt, bool caller_is_worker_0)
     int rc = 0;
 
     blz__lock_acquire(&rt->life_lock);
-    if (!rt->started) {
+    if (!rt->started && rt->stopped) {
+        rc = -ESHUTDOWN;
+    } else if (!rt->started) {
         rc = start_all(rt, caller_is_worker_0);
         if (rc == 0)
             blz__store(&rt->started, true, RELEASE); /* pairs with the acquire in spawn_remote */

@@ -102,24 +102,31 @@ static void enter_phase(blz_rt *rt, uint32_t phase)
     blz__rt_cancel_idle(rt);
 }
 
-int blz__rt_shutdown(blz_rt *rt, blz_worker *self, int64_t grace_ns)
+/* Refuses new tasks; true for the first to ask. After this no worker is started any more. */
+static bool close_doors(blz_rt *rt, blz_worker *self, bool *started)
 {
     bool first;
 
     blz__lock_acquire(&rt->life_lock);
     first = !rt->stopped;
     rt->stopped = true;
-    blz__lock_release(&rt->life_lock);
-
-    if (!blz__load(&rt->started, ACQUIRE)) {
-        inject_close(&rt->inject); /* no task ever came, and none will */
-        return 0;
-    }
+    *started = rt->started;
     if (first) {
         rt->closer = self;
-        inject_close(&rt->inject);
-        enter_phase(rt, RT_CLOSING);
+        inject_close(&rt->inject); /* before anyone else may see that there are no tasks */
     }
+    blz__lock_release(&rt->life_lock);
+    return first;
+}
+
+int blz__rt_shutdown(blz_rt *rt, blz_worker *self, int64_t grace_ns)
+{
+    bool started, first = close_doors(rt, self, &started);
+
+    if (!started)
+        return 0; /* no task ever came, and none will */
+    if (first)
+        enter_phase(rt, RT_CLOSING);
     if (wait_until_drained(rt, self, deadline_after(grace_ns)))
         return 0;
     enter_phase(rt, RT_FORCING);
