@@ -54,7 +54,7 @@ static BLZ_COLD void deliver_cancel(blz_task *task, blz_cx *cx, uint32_t phase)
 
     root->flags |= BLZ_FUTURE_CANCELLED;
     if (phase == RT_FORCING)
-        root->flags |= BLZ_FUTURE_FORCED;
+        task_force_scope(root);
     if (!(root->flags & BLZ_FUTURE_DELIVERED) && blz_cancelled(cx)) {
         root->flags |= BLZ_FUTURE_DELIVERED;
         blz_future_cancel(root, cx);

@@ -12,8 +12,12 @@
  *     CANCELLED, shield > 1          unshield                   shield - 1
  *     CANCELLED, shield = 1          unshield                   CANCELLED, the task is woken
  *     CANCELLED, shield > 0          forced                     CANCELLED | FORCED
+ *     CANCELLED | DELIVERED          forced                     CANCELLED | FORCED
  *     CANCELLED [FORCED, shield]     about to be polled         CANCELLED | DELIVERED, told now
- *     CANCELLED | DELIVERED          any of the above           nobody is told twice
+ *     CANCELLED | DELIVERED          any other of the above     nobody is told twice
+ *
+ * Being forced is the one thing that can come after a delivery: what has been awaited under a shield
+ * since then knows nothing of it.
  *
  * "Told" is ops->cancel, from the top down, and it only ever happens between two polls of the
  * futures concerned: before the scope is polled, or by a combinator from outside of the branch.
@@ -58,7 +62,8 @@ static blz_future *enter(blz_future *branch, blz_cx *cx)
 {
     blz_future *outer = cx->scope;
 
-    branch->flags |= outer->flags & BLZ_FUTURE_FORCED;
+    if (blz_unlikely(outer->flags & BLZ_FUTURE_FORCED))
+        task_force_scope(branch);
     cx->scope = branch;
     return outer;
 }

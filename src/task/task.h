@@ -70,6 +70,16 @@ static inline int64_t task_result(const blz_task *task)
     return (int64_t)blz__load(&task->stamp, RELAXED);
 }
 
+/*
+ * Shields no longer count in this scope, the root of a task or a branch. What has been awaited
+ * under one since the cancellation was delivered is still to be told.
+ */
+static inline void task_force_scope(blz_future *scope)
+{
+    if (!(scope->flags & BLZ_FUTURE_FORCED))
+        scope->flags = (scope->flags | BLZ_FUTURE_FORCED) & ~BLZ_FUTURE_DELIVERED;
+}
+
 /* The last reference is gone: destroys the ext and gives the block back. */
 void blz__task_destroy(blz_task *task);
 
