@@ -160,6 +160,24 @@ static void resume_yielded(blz_worker *w)
         blz__worker_push_back(w, task);
 }
 
+/*
+ * Tasks that do nothing but yield wait for somebody, who may be a thread without a CPU to run on:
+ * after a while without any other work this thread gives way to it.
+ */
+static void give_way(blz_worker *w)
+{
+    uint64_t polls = w->stats.polls - w->polls_seen, yields = w->stats.yields - w->yields_seen;
+
+    w->polls_seen += polls;
+    w->yields_seen += yields;
+    if (polls != yields) {
+        w->gave_way_at = w->now;
+    } else if (blz_unlikely(w->now - w->gave_way_at > w->rt->target_ticks / 2)) {
+        blz__thread_yield();
+        w->gave_way_at = w->now;
+    }
+}
+
 void blz__worker_maintain(blz_worker *w)
 {
     w->until_events = w->rt->event_interval;
@@ -169,6 +187,7 @@ void blz__worker_maintain(blz_worker *w)
         w->driver->ops->poll(w->driver, 0);
     blz__worker_read_mail(w);
     resume_yielded(w);
+    give_way(w);
 }
 
 /* ---- searching ---- */

@@ -35,9 +35,13 @@ enum {
     REMOTE_FREE_BATCH = 32,
 };
 
-/* Counters that one thread writes and others read. */
+/* Counters that one thread writes and others read. Nothing depends on them: no steps of a model. */
+#ifdef BLZ_MODEL
+#define stat_add(field, n) ((void)((field) += (n)))
+#else
 #define stat_add(field, n) blz__store(&(field), blz__load(&(field), RELAXED) + (n), RELAXED)
-#define stat_inc(field)    stat_add(field, 1)
+#endif
+#define stat_inc(field) stat_add(field, 1)
 
 /* How often to look where, from how long polls take. */
 typedef struct tuner {
@@ -61,9 +65,12 @@ struct blz_worker {
     bool searching;
     bool prefer_local; /* take turns between ring and yielded tasks */
     uint32_t inline_depth;
-    uint32_t busy_rest; /* polled time too short to have been charged to a task yet */
-    uint64_t now;       /* ticks at the last look at the clock */
-    uint64_t events_at; /* ticks at the last look at the driver */
+    uint32_t busy_rest;   /* polled time too short to have been charged to a task yet */
+    uint64_t now;         /* ticks at the last look at the clock */
+    uint64_t events_at;   /* ticks at the last look at the driver */
+    uint64_t gave_way_at; /* ticks when it last had work, or let other threads run */
+    uint64_t polls_seen;  /* polls, at the last look at the driver */
+    uint64_t yields_seen; /* and those that ended in a yield */
     uint64_t next_id, ids_left;
     tuner tuner;
     blz__rng rng;
