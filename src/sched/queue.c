@@ -200,20 +200,35 @@ bool blz__worker_read_mail(blz_worker *w)
 /* ---- taking out ---- */
 
 /*
- * The LIFO slot if it is its turn (*lifo is true), or else a yielded task if it is theirs.
+ * Ring, yielded and pinned tasks take turns: ring, yielded, pinned, yielded. Who has nothing leaves
+ * the turn to the next.
+ */
+static inline bool is_turn_of_yielded(uint32_t turn)
+{
+    return turn & 1;
+}
+
+static inline bool is_turn_of_pinned(uint32_t turn)
+{
+    return turn & 2;
+}
+
+/*
+ * The LIFO slot if it is its turn (*lifo is true), or else a yielded task if it is theirs. Tasks
+ * that wake each other keep the slot full for ever: when it has had its run, the others have
+ * theirs all the same.
  */
 static inline blz_task *take_local(blz_worker *w, bool *lifo)
 {
     bool locked = local_enter(&w->local);
     blz_task *newest = w->local.lifo, *task = NULL;
 
-    if (newest)
-        w->local.lifo = NULL;
-    else if (w->prefer_local || runq_is_empty(&w->ring))
+    *lifo = newest && w->lifo_run < LIFO_MAX_RUN;
+    w->local.lifo = NULL;
+    if (!*lifo && (is_turn_of_yielded(w->turn) || runq_is_empty(&w->ring)))
         task = task_list_take(&w->local.resumed);
     local_leave(&w->local, locked);
 
-    *lifo = newest && w->lifo_run < LIFO_MAX_RUN;
     if (*lifo) {
         w->lifo_run++;
         stat_inc(w->stats.lifo_hits);
@@ -267,6 +282,7 @@ BLZ_NOINLINE blz_task *blz__worker_take_share(blz_worker *w)
 blz_task *blz__worker_next(blz_worker *w)
 {
     blz_task *task;
+    uint32_t turn;
     bool lifo;
 
     if (blz_unlikely(--w->until_inject == 0)) {
@@ -280,10 +296,10 @@ blz_task *blz__worker_next(blz_worker *w)
     if (lifo)
         return task;
     w->lifo_run = 0;
-    w->prefer_local = !w->prefer_local;
+    turn = w->turn++;
     if (task)
         return task;
-    if (blz_unlikely(w->pinned.first) && w->prefer_local)
+    if (blz_unlikely(w->pinned.first) && is_turn_of_pinned(turn))
         return task_list_take(&w->pinned);
     task = runq_pop(&w->ring);
     if (task)

@@ -63,7 +63,7 @@ struct blz_worker {
     uint32_t until_sample;  /* and at the clock */
     uint32_t until_latency; /* queued tasks left before the next precise stamp */
     bool searching;
-    bool prefer_local; /* take turns between ring and yielded tasks */
+    uint32_t turn; /* of ring, yielded and pinned tasks; see queue.c */
     uint32_t inline_depth;
     uint32_t busy_rest;   /* polled time too short to have been charged to a task yet */
     uint64_t now;         /* ticks at the last look at the clock */
