@@ -91,6 +91,7 @@ static void add_backtrace(struct dump *d, const blz_task *task)
 {
     const char *separator = ": ";
 
+    blz__plain_read(&task->root->child); /* the frame is ours */
     for (const blz_future *f = task->root; f; f = f->child) {
         add(d, "%s%s", separator, f->ops->name);
         if (f->ops->file && f->line != 0 && f->line != BLZ_LINE_DONE)

@@ -15,6 +15,7 @@ void blz__op_submit(blz__op *op, blz_cx *cx)
         blz__panic("an operation of `%s` was started while it is still in flight",
                    cx->task->root->ops->name);
     op->home = cx->worker;
+    blz__plain_write(&op->waker);
     op->waker = blz_cx_waker(cx);
     blz__store(&op->events, 1u, RELAXED);
     cx->worker->driver->ops->submit(cx->worker->driver, op);
@@ -50,6 +51,7 @@ void blz__op_expect(blz__op *op)
 
 void blz__op_event(blz__op *op)
 {
+    blz__plain_read(&op->waker);
     blz_waker waker = op->waker;
     /* release: the result; pairs with the acquire in blz__op_is_done. The task owns the memory
      * again as soon as this reaches zero. */

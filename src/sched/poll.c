@@ -128,6 +128,7 @@ static inline void poll_task(blz_worker *w, blz_task *task, bool joined)
     if (timed)
         start = timed_start(w);
 
+    blz__plain_write(&task->root->child); /* the frame is ours */
     blz_poll poll = task->root->ops->poll(task->root, &cx);
 
     if (timed)

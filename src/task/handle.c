@@ -70,6 +70,7 @@ static blz_poll join_ready(blz_join *join)
 /* Leaves our waker in the task's slot. False: the task is complete. */
 static bool leave_waker(blz_task *task, blz_waker waker)
 {
+    blz__plain_write(&task->join);
     task->join = waker;
     if (task_state_set_join(&task->state))
         return true;
@@ -119,6 +120,7 @@ static void join_cancel(blz_future *future, blz_cx *cx)
 
     (void)cx;
     if (future->line == JOIN_WAITING && task_state_clear_join(&task->state)) {
+        blz__plain_write(&task->join);
         blz_waker_drop(&task->join);
         future->line = JOIN_CANCELLED;
     }
@@ -233,6 +235,7 @@ int blz_task_on_done(blz_handle *handle, void (*fn)(void *arg, int64_t result), 
     if (!hook)
         return -ENOMEM;
     *hook = (struct on_done){fn, arg};
+    blz__plain_write(&task->join);
     task->join = (blz_waker){hook, &on_done_ops.waker};
     if (!task_state_set_join(&task->state))
         on_done_complete(hook, task);

@@ -140,6 +140,7 @@ static void collect_remote(blz__heap *heap, struct blz__chunk **removed)
     /* acquire: pairs with the release in blz__heap_free_remote */
     blz_task *block = blz__swap(&heap->remote, (blz_task *)NULL, ACQUIRE);
     while (block) {
+        blz__plain_read(&block->next);
         blz_task *next = block->next;
         blz__heap_free_local(heap, block, removed);
         block = next;
@@ -253,6 +254,7 @@ void blz__heap_free_remote(blz_task *first, blz_task *last)
     blz__heap *heap = blz__heap_of(first);
     blz_task *head = blz__load(&heap->remote, RELAXED);
 
+    blz__plain_write(&last->next);
     do
         last->next = head;
     while (!blz__cas_weak(&heap->remote, &head, first, RELEASE, RELAXED));

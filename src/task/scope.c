@@ -84,6 +84,7 @@ void blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total, uint64_t s
     struct link *link = (void *)((char *)task + link_offset(total));
 
     *link = (struct link){.scope = scope, .task = task};
+    blz__plain_write(&task->join);
     task->join = (blz_waker){link, &child_ops.waker};
     blz__lock_acquire(&s->lock);
     state |= TASK_JOIN | (s->policy & CANCELLED ? TASK_CANCEL : 0);

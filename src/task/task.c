@@ -27,11 +27,13 @@ static inline void copy_frame(void *to, const void *from, size_t size)
 void blz__task_init(blz_task *task, const void *frame, size_t size, const char *origin, uint64_t id)
 {
     task->next = NULL;
+    blz__plain_write(&task->join);
     task->join = (blz_waker){NULL, NULL};
     blz__store(&task->origin, (uintptr_t)origin, RELAXED);
     blz__store(&task->id, id << 1, RELAXED);
     blz__store(&task->polls, 0u, RELAXED);
     blz__store(&task->busy, 0u, RELAXED);
+    blz__plain_write(&task->root->child);
     copy_frame(task->root, frame, size);
     task->root->result = 0; /* carried the size of the tail */
 }
@@ -39,6 +41,7 @@ void blz__task_init(blz_task *task, const void *frame, size_t size, const char *
 /* The completer owns the slot: wake whoever is in it. */
 static void wake_joiner(blz_task *task)
 {
+    blz__plain_read(&task->join);
     blz_waker joiner = task->join;
 
     if (joiner.ops == &blz__task_waker_ops) {
@@ -75,6 +78,8 @@ void blz__task_destroy(blz_task *task)
 {
     if (blz_unlikely(task_has_ext(task)))
         blz__task_drop_ext(task);
+    blz__plain_write(&task->root->child); /* after all accesses of others */
+    blz__plain_write(&task->join);
     /* A walker that still sees the old word fails its compare-and-swap: it was not idle. */
     blz__store(&task->state, (uint64_t)0, RELAXED);
     blz__sched_free_block(task);
