@@ -250,13 +250,14 @@ static void a_task_joined_in_place_may_be_rescued_meanwhile(void)
 }
 
 static const struct model models[] = {
-    MODEL(a_thread_that_waits_gets_the_result, .preemptions = 3),
-    MODEL(a_thread_that_looks_sees_the_frame_of_a_finished_task, .preemptions = 3),
-    MODEL(a_handle_let_go_at_the_end_of_the_task_frees_it_once, .preemptions = 3),
-    MODEL(a_callback_is_called_once, .preemptions = 3),
-    MODEL(a_task_that_joins_gets_the_result, .preemptions = 2),
-    MODEL(a_join_that_is_taken_back_can_be_repeated, .preemptions = 2),
-    MODEL(a_task_joined_in_place_may_be_rescued_meanwhile, .preemptions = 2),
+    MODEL(a_thread_that_waits_gets_the_result, .preemptions = 4, .reduce = true),
+    MODEL(a_thread_that_looks_sees_the_frame_of_a_finished_task, .preemptions = 4, .reduce = true),
+    MODEL(a_handle_let_go_at_the_end_of_the_task_frees_it_once, .preemptions = 4, .reduce = true),
+    MODEL(a_callback_is_called_once, .preemptions = 4, .reduce = true),
+    MODEL(a_task_that_joins_gets_the_result, .preemptions = 3, .reduce = true),
+    MODEL(a_join_that_is_taken_back_can_be_repeated, .preemptions = 3, .reduce = true),
+    MODEL(a_task_joined_in_place_may_be_rescued_meanwhile, .preemptions = 3, .stale_reads = 1,
+          .reduce = true),
 };
 
 MODEL_MAIN(models)

@@ -274,7 +274,7 @@ static const struct model models[] = {
           .reduce = true),
     MODEL(the_first_task_is_refused_or_cancelled, .reduce = true),
     MODEL(two_shutdowns_both_wait_for_the_last_task, .stale_reads = MODEL_NONE, .reduce = true),
-    MODEL(the_last_of_two_workers_notices_the_end, .preemptions = 1, .stale_reads = 2,
+    MODEL(the_last_of_two_workers_notices_the_end, .preemptions = 1, .stale_reads = 1,
           .reduce = true),
     MODEL(a_worker_that_shuts_down_takes_part, .stale_reads = 1, .reduce = true),
     MODEL(a_task_that_hands_over_to_another_is_never_missed, .preemptions = 4),
