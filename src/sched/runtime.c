@@ -254,10 +254,10 @@ static void end_runtime(blz_rt *rt, bool all_ended)
         return;
     stop_threads(rt);
     blz__lock_acquire(&rt->inject.lock);
-    for (uint32_t i = 0; i < rt->nr_workers; i++) {
+    for (uint32_t i = 0; i < rt->nr_workers; i++) /* into any heap: so before any is counted */
         blz__worker_flush_frees(&rt->workers[i]);
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
         orphans += blz__heap_used(&rt->workers[i].heap, &removed);
-    }
     orphans += blz__heap_used(&rt->foreign_heap, &removed);
     rt->orphans = orphans;
     blz__lock_release(&rt->inject.lock);
