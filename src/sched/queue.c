@@ -97,14 +97,35 @@ void blz__rt_notify(blz_rt *rt)
     parker_unpark(&rt->workers[index].parker);
 }
 
+/*
+ * By another thread than its worker: as soon as the task can be run all tasks may end, and the
+ * runtime with them, so a reference keeps it until we are through.
+ */
 static BLZ_COLD void queue_pinned(blz_rt *rt, blz_task *task)
 {
     blz_worker *home = &rt->workers[task_ext(task)->pinned_to];
 
-    if (home == blz__worker_current())
+    if (home == blz__worker_current()) {
         blz__worker_push_back(home, task);
-    else
+    } else {
+        blz_task_ref(task);
         blz__worker_mail(home, task);
+        blz_task_unref(task);
+    }
+}
+
+/* By a thread that is no worker of the runtime: as above. */
+static BLZ_NOINLINE void queue_foreign(blz_rt *rt, blz_task *task)
+{
+    task_list one = {NULL, NULL, 0};
+
+    if (rt_is_forked(rt))
+        return; /* nobody would run it */
+    blz_task_ref(task);
+    blz__store(&task->stamp, blz__clock_ticks(&rt->clock) | 1, RELAXED);
+    task_list_append(&one, task);
+    blz__rt_inject(rt, &one);
+    blz_task_unref(task);
 }
 
 void blz__sched_queue(blz_task *task)
@@ -112,16 +133,12 @@ void blz__sched_queue(blz_task *task)
     blz_rt *rt = blz__heap_rt(task);
     blz_worker *w = blz__worker_current();
 
-    if (blz_unlikely(blz__load(&task->state, RELAXED) & TASK_PINNED)) {
+    if (blz_unlikely(blz__load(&task->state, RELAXED) & TASK_PINNED))
         queue_pinned(rt, task);
-    } else if (blz_likely(w && w->rt == rt)) {
+    else if (blz_likely(w && w->rt == rt))
         blz__worker_push(w, task);
-    } else if (!rt_is_forked(rt)) { /* in a forked child nobody would run it */
-        task_list one = {NULL, NULL, 0};
-        blz__store(&task->stamp, blz__clock_ticks(&rt->clock) | 1, RELAXED);
-        task_list_append(&one, task);
-        blz__rt_inject(rt, &one);
-    }
+    else
+        queue_foreign(rt, task);
 }
 
 void blz__sched_queue_joiner(blz_task *task)

@@ -43,7 +43,8 @@ struct blz_rt {
     blz__lock life_lock; /* of started and closed */
     bool started;
     bool stopped;
-    size_t orphans; /* blocks still referred to after the end; under inject.lock */
+    bool ended;     /* freed: the last of the orphans destroys it; under inject.lock */
+    size_t orphans; /* blocks still referred to after the end, threads that release memory; too */
     uint32_t nr_threads;
     uint64_t turn_owner; /* the thread that makes embedded turns; 0: none yet */
     blz_worker *closer;  /* the worker that shuts down, or NULL */
@@ -56,6 +57,9 @@ void blz__rt_inject(blz_rt *rt, task_list *tasks);
 
 /* Wakes a parked worker if nobody is looking for work. After queueing. [any thread] */
 void blz__rt_notify(blz_rt *rt);
+
+/* After the end: one block, or thread, fewer that needs the runtime. [any thread] */
+void blz__rt_drop_orphan(blz_rt *rt);
 
 /* Whether there is work that a worker other than its owner could take. */
 bool blz__rt_has_work(const blz_rt *rt, const blz_worker *asking);

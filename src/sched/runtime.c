@@ -239,6 +239,17 @@ int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns)
     return blz__rt_shutdown(rt, rt->embedded ? &rt->workers[0] : NULL, grace_ns);
 }
 
+void blz__rt_drop_orphan(blz_rt *rt)
+{
+    bool last;
+
+    blz__lock_acquire(&rt->inject.lock);
+    last = --rt->orphans == 0 && rt->ended;
+    blz__lock_release(&rt->inject.lock);
+    if (last)
+        blz__rt_destroy(rt);
+}
+
 /*
  * After the shutdown. Tasks that did not end keep their workers, and all that they may use: that is
  * leaked on purpose. Tasks that did end may still be referred to by handles and wakers: then the
@@ -247,7 +258,6 @@ int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns)
 static void end_runtime(blz_rt *rt, bool all_ended)
 {
     struct blz__chunk *removed = NULL;
-    size_t orphans = 0;
 
     blz__watchdog_stop(rt);
     if (!all_ended)
@@ -257,13 +267,12 @@ static void end_runtime(blz_rt *rt, bool all_ended)
     for (uint32_t i = 0; i < rt->nr_workers; i++) /* into any heap: so before any is counted */
         blz__worker_flush_frees(&rt->workers[i]);
     for (uint32_t i = 0; i < rt->nr_workers; i++)
-        orphans += blz__heap_used(&rt->workers[i].heap, &removed);
-    orphans += blz__heap_used(&rt->foreign_heap, &removed);
-    rt->orphans = orphans;
+        rt->orphans += blz__heap_used(&rt->workers[i].heap, &removed);
+    rt->orphans += blz__heap_used(&rt->foreign_heap, &removed) + 1; /* and we */
+    rt->ended = true;
     blz__lock_release(&rt->inject.lock);
     blz__heap_release(&rt->foreign_heap, removed); /* one pool serves all heaps */
-    if (orphans == 0)
-        blz__rt_destroy(rt);
+    blz__rt_drop_orphan(rt);
 }
 
 int blz_rt_free(blz_rt *rt)
@@ -306,10 +315,11 @@ struct root_done {
 static void root_ended(void *arg, int64_t result)
 {
     struct root_done *root = arg;
+    blz_worker *worker = root->worker; /* root is gone once it is done */
 
     root->result = result;
     blz__store(&root->done, 1u, RELEASE); /* pairs with the acquire in blz__worker_run */
-    parker_unpark(&root->worker->parker);
+    parker_unpark(&worker->parker);
 }
 
 static int64_t run_root(blz_rt *rt, const void *frame, size_t size, const char *site)

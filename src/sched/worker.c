@@ -96,25 +96,29 @@ void blz__worker_flush_frees(blz_worker *w)
 }
 
 /*
- * By a thread that is no worker of that runtime. It may be the last to let go of a task of a runtime that has been
- * freed already.
+ * By a thread that is no worker of that runtime. It may be the last to let go of a task of a
+ * runtime that has been freed already, and while it calls the allocator it must not be too late for
+ * that: it counts as one that still needs the runtime.
  */
 static BLZ_NOINLINE void free_foreign(blz_rt *rt, blz__heap *heap, blz_task *task)
 {
     struct blz__chunk *removed = NULL;
-    bool last = false;
+    bool counted;
 
     blz__lock_acquire(&rt->inject.lock);
+    counted = rt->ended; /* the block was */
     if (heap == &rt->foreign_heap)
         blz__heap_free_local(heap, task, &removed);
     else
         blz__heap_free_remote(task, task);
-    if (blz_unlikely(rt->orphans != 0))
-        last = --rt->orphans == 0;
+    if (removed && !counted) {
+        rt->orphans++;
+        counted = true;
+    }
     blz__lock_release(&rt->inject.lock);
     blz__heap_release(heap, removed);
-    if (last)
-        blz__rt_destroy(rt);
+    if (blz_unlikely(counted))
+        blz__rt_drop_orphan(rt);
 }
 
 void blz__sched_free_block(blz_task *task)
@@ -212,6 +216,8 @@ static blz_task *steal_from_anyone(blz_worker *w)
     uint32_t nr = w->rt->nr_workers, start = blz__rng_below(&w->rng, nr);
     blz_task *task = NULL;
 
+    if (!w->rt->stealing)
+        return NULL;
     for (uint32_t i = 0; i < nr && !task; i++)
         task = steal_from(w, start + i < nr ? start + i : start + i - nr);
     return task;
@@ -322,13 +328,10 @@ static bool hook_leaves_idle(blz_worker *w)
     return idle;
 }
 
-static BLZ_NOINLINE void park(blz_worker *w, int64_t deadline_ns)
+static void sleep_until_unparked(blz_worker *w, int64_t deadline_ns)
 {
-    const blz_options *options = &w->rt->options;
     uint64_t before;
 
-    if (!hook_leaves_idle(w) || !prepare_to_park(w))
-        return;
     stat_inc(w->stats.parks);
     before = blz__clock_ticks(&w->rt->clock);
     blz__store(&w->parked_at, before, RELAXED);
@@ -341,6 +344,14 @@ static BLZ_NOINLINE void park(blz_worker *w, int64_t deadline_ns)
     blz__swap(&w->parked_at, (uint64_t)0, SEQ_CST); /* before the poke; pairs with the watchdog */
     w->searching = idle_unpark(&w->rt->idle, w->index);
     blz__watchdog_poke(w->rt);
+}
+
+static BLZ_NOINLINE void park(blz_worker *w, int64_t deadline_ns)
+{
+    const blz_options *options = &w->rt->options;
+
+    if (hook_leaves_idle(w) && prepare_to_park(w))
+        sleep_until_unparked(w, deadline_ns);
     if (options->on_thread_unpark)
         options->on_thread_unpark(options->hook_arg, w->index);
 }
@@ -390,7 +401,7 @@ void blz__worker_run(blz_worker *w, const uint32_t *until, int64_t deadline_ns)
     leave_turn_park(w);
     w->now = blz__clock_ticks(&w->rt->clock);
     if (!w->started_at)
-        w->started_at = w->now;
+        blz__store(&w->started_at, w->now, RELAXED); /* statistics read it */
     blz__watchdog_poke(w->rt);
     while (!blz__load(until, ACQUIRE)) {
         blz_task *task = find(w);
@@ -431,7 +442,7 @@ int64_t blz__worker_turn(blz_worker *w)
     current_worker = w;
     w->now = blz__clock_ticks(&w->rt->clock);
     if (!w->started_at)
-        w->started_at = w->now;
+        blz__store(&w->started_at, w->now, RELAXED); /* statistics read it */
     leave_turn_park(w);
     w->driver->ops->poll(w->driver, 0);
     parked_at = blz__swap(&w->parked_at, (uint64_t)0, SEQ_CST);
