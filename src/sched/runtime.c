@@ -290,12 +290,21 @@ int blz_rt_free(blz_rt *rt)
 
 /* ---- blocking ---- */
 
+bool blz__sched_may_block(const blz_rt *rt)
+{
+    if (blz__sched_on_worker())
+        return false;
+    return !rt->embedded || blz__load(&rt->turn_owner, RELAXED) != blz__thread_id();
+}
+
 int64_t blz_block_on(blz_rt *rt, const void *frame, size_t size, const char *site)
 {
     blz_handle handle = {NULL, 0};
     int rc;
 
-    if (blz__sched_on_worker())
+    if (!rt)
+        return -ENXIO;
+    if (!blz__sched_may_block(rt))
         return -EDEADLK;
     rc = blz_spawn(&(blz_spawn_args){.rt = rt, .handle = &handle, .site = site}, frame, size);
     if (rc == 0)

@@ -449,7 +449,7 @@ int64_t blz__worker_turn(blz_worker *w)
     if (parked_at && w->now > parked_at)
         stat_add(w->parked_ticks, w->now - parked_at);
     blz__watchdog_poke(w->rt);
-    limit = before + TURN_ROUNDS * w->rt->event_interval;
+    limit = before + TURN_ROUNDS * (uint64_t)w->rt->event_interval;
     while (!parked && w->stats.polls < limit) {
         blz_task *task = find(w);
         if (task)

@@ -196,7 +196,7 @@ int blz_handle_wait(blz_handle *handle)
     if (blz__rt_is_forked(blz__heap_rt(handle->task)))
         return -EOWNERDEAD;
     if (!task_state_is_complete(&handle->task->state)) {
-        if (blz__sched_on_worker())
+        if (!blz__sched_may_block(blz__heap_rt(handle->task)))
             return -EDEADLK;
         if (!ends_soon(handle->task) &&
             leave_waker(handle->task, (blz_waker){&done, &thread_waker_ops}))
@@ -231,6 +231,8 @@ int blz_task_on_done(blz_handle *handle, void (*fn)(void *arg, int64_t result), 
 
     if (!task)
         return -EINVAL;
+    if (blz__rt_is_forked(blz__heap_rt(task)))
+        return -EOWNERDEAD;
     hook = blz__rt_alloc(blz__heap_rt(task), sizeof *hook, _Alignof(struct on_done));
     if (!hook)
         return -ENOMEM;

@@ -141,6 +141,9 @@ void blz__task_refused(blz_cx *cx);
 /* Whether this process is a forked child of the runtime's. [any thread] */
 bool blz__rt_is_forked(const blz_rt *rt);
 
+/* Whether this thread may wait for a task: it is no worker, and does not make the turns. */
+bool blz__sched_may_block(const blz_rt *rt);
+
 /* Memory of the runtime's allocator. [any thread] */
 void *blz__rt_alloc(blz_rt *rt, size_t size, size_t align);
 void blz__rt_free(blz_rt *rt, void *ptr, size_t size, size_t align);
