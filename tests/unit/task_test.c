@@ -411,6 +411,7 @@ static void spawning_without_a_runtime_is_refused(void **state)
 {
     (void)state;
     assert_int_equal(BLZ_SPAWN(give, .value = 1), -ENXIO);
+    assert_int_equal(BLZ_BLOCK_ON(NULL, give, .value = 1), -ENXIO);
 }
 
 static void outside_of_tasks_there_is_no_current_task_or_runtime(void **state)
