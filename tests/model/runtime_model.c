@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole runtimes, small ones: real workers with their real loop, threads that are not workers,
+ * and everything between the two. No limit of time is given anywhere, so that a wake-up which is
+ * lost leaves all threads asleep; memory is checked at every access, and all of it is gone in the
+ * end.
+ */
+#include "sched/rt.h"
+#include "support/fake_driver.h"
+
+#include <blitz/async.h>
+#include <blitz/oneshot.h>
+
+static blz_rt *rt;
+
+static blz_options options(unsigned workers)
+{
+    return (blz_options){.workers = workers, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
+}
+
+static void begin(unsigned workers)
+{
+    blz_options given = options(workers);
+    model_assert(blz_rt_new(&rt, &given) == 0);
+}
+
+static void end(void)
+{
+    model_assert(blz_rt_free(rt) == 0);
+}
+
+/* ---- tasks ---- */
+
+/* Says that it ran, in plain memory: whoever knows of its end may look. */
+struct note {
+    BLZ_FRAME;
+    uint32_t *ran;
+};
+
+BLZ_ASYNC(note)
+{
+    BLZ_BEGIN;
+    blz__plain_write(self->ran);
+    (*self->ran)++;
+    BLZ_END(7);
+}
+
+/* Lets others run first. */
+struct late_note {
+    BLZ_FRAME;
+    uint32_t *ran;
+    blz_future yield;
+    int64_t rc;
+};
+
+BLZ_ASYNC(late_note)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_yield(&self->yield));
+    blz__plain_write(self->ran);
+    (*self->ran)++;
+    BLZ_END(7);
+}
+
+/* Waits for a value. */
+struct receive {
+    BLZ_FRAME;
+    blz_oneshot *channel;
+    blz_oneshot_wait wait;
+    int64_t value;
+};
+
+BLZ_ASYNC(receive)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->value, blz_oneshot_recv(&self->wait, self->channel));
+    BLZ_END(self->value);
+}
+
+static uint32_t first_ran, second_ran;
+static blz_oneshot channel;
+
+static void reset(void)
+{
+    first_ran = second_ran = 0;
+    blz_oneshot_init(&channel);
+}
+
+static void must_have_run(const uint32_t *ran)
+{
+    blz__plain_read(ran);
+    model_assert(*ran == 1);
+}
+
+/* ---- from outside ---- */
+
+static void a_thread_blocks_on_a_task(void)
+{
+    reset();
+    begin(1);
+    model_assert(BLZ_BLOCK_ON(rt, note, .ran = &first_ran) == 7);
+    must_have_run(&first_ran);
+    end();
+}
+
+static void a_thread_blocks_on_a_task_that_yields(void)
+{
+    reset();
+    begin(1);
+    model_assert(BLZ_BLOCK_ON(rt, late_note, .ran = &first_ran) == 7);
+    must_have_run(&first_ran);
+    end();
+}
+
+static void block_on_first(void *unused)
+{
+    (void)unused;
+    model_assert(BLZ_BLOCK_ON(rt, note, .ran = &first_ran) == 7);
+    must_have_run(&first_ran);
+}
+
+/* Whoever comes first starts it. */
+static void two_threads_start_the_runtime(void)
+{
+    reset();
+    begin(1);
+    model_thread other = model_start(block_on_first, NULL);
+    model_assert(BLZ_BLOCK_ON(rt, note, .ran = &second_ran) == 7);
+    must_have_run(&second_ran);
+    model_join(other);
+    end();
+}
+
+static void the_end_waits_for_a_detached_task(void)
+{
+    reset();
+    begin(1);
+    model_assert(BLZ_SPAWN_ON(rt, NULL, note, .ran = &first_ran) == 0);
+    end();
+    must_have_run(&first_ran);
+}
+
+static int spawn_rc;
+
+static void try_to_spawn(void *unused)
+{
+    (void)unused;
+    spawn_rc = BLZ_SPAWN_ON(rt, NULL, note, .ran = &first_ran);
+    model_assert(spawn_rc == 0 || spawn_rc == -ESHUTDOWN);
+}
+
+static void a_spawn_comes_before_the_end_or_not_at_all(void)
+{
+    reset();
+    begin(1);
+    model_thread other = model_start(try_to_spawn, NULL);
+    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_join(other);
+    end();
+    model_assert(first_ran == (spawn_rc == 0));
+}
+
+static void send(void *unused)
+{
+    (void)unused;
+    model_assert(blz_oneshot_send(&channel, 5) == 0);
+}
+
+static void a_thread_wakes_a_task(void)
+{
+    reset();
+    begin(1);
+    model_thread sender = model_start(send, NULL);
+    model_assert(BLZ_BLOCK_ON(rt, receive, .channel = &channel) == 5);
+    model_join(sender);
+    end();
+}
+
+/* ---- handles ---- */
+
+static void note_result(void *arg, int64_t result)
+{
+    model_assert(result == 7);
+    must_have_run(&first_ran);
+    blz__store((uint32_t *)arg, 1u, RELEASE);
+    blz__futex_wake(arg, 1);
+}
+
+static void a_task_calls_back_when_it_ends(void)
+{
+    blz_handle handle;
+    uint32_t called = 0;
+
+    reset();
+    begin(1);
+    model_assert(BLZ_SPAWN_ON(rt, &handle, note, .ran = &first_ran) == 0);
+    model_assert(blz_task_on_done(&handle, note_result, &called) == 0);
+    while (!blz__load(&called, ACQUIRE))
+        blz__futex_wait(&called, 0);
+    end();
+}
+
+static void detach(void *handle)
+{
+    blz_handle_detach(handle);
+}
+
+/* The last to let go of the task may be the one that frees the runtime. */
+static void a_handle_is_let_go_while_the_runtime_ends(void)
+{
+    blz_handle handle;
+
+    reset();
+    begin(1);
+    model_assert(BLZ_SPAWN_ON(rt, &handle, note, .ran = &first_ran) == 0);
+    model_thread other = model_start(detach, &handle);
+    end();
+    must_have_run(&first_ran);
+    model_join(other);
+}
+
+static void cancel_and_wait(void *arg)
+{
+    blz_handle *handle = arg;
+
+    blz_handle_cancel(handle);
+    model_assert(blz_handle_wait(handle) == 0);
+}
+
+/* A cancelled receiver closes the channel; the value comes first or not at all. */
+static void a_thread_cancels_a_task_that_another_wakes(void)
+{
+    blz_handle handle;
+
+    reset();
+    begin(1);
+    model_assert(BLZ_SPAWN_ON(rt, &handle, receive, .channel = &channel) == 0);
+    model_thread other = model_start(cancel_and_wait, &handle);
+    int rc = blz_oneshot_send(&channel, 5);
+    model_join(other);
+    if (handle.result == 5)
+        model_assert(rc == 0);
+    else
+        model_assert(handle.result == -ECANCELED);
+    end();
+}
+
+/* ---- pinned tasks ---- */
+
+/* Has a pinned child, which another thread wakes through the worker's mailbox. */
+struct pins {
+    BLZ_FRAME;
+    blz_handle child;
+    blz_join join;
+    int64_t rc;
+};
+
+BLZ_ASYNC(pins)
+{
+    BLZ_BEGIN;
+    self->rc = BLZ_SPAWN_LOCAL(&self->child, receive, .channel = &channel);
+    model_assert(self->rc == 0);
+    BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->child));
+    BLZ_END(self->child.result);
+}
+
+static void a_thread_wakes_a_pinned_task(void)
+{
+    reset();
+    begin(1);
+    model_thread sender = model_start(send, NULL);
+    model_assert(BLZ_BLOCK_ON(rt, pins) == 5);
+    model_join(sender);
+    end();
+}
+
+/* ---- two workers ---- */
+
+static void two_workers_run_two_tasks(void)
+{
+    blz_handle first, second;
+
+    reset();
+    begin(2);
+    model_assert(BLZ_SPAWN_ON(rt, &first, note, .ran = &first_ran) == 0);
+    model_assert(BLZ_SPAWN_ON(rt, &second, note, .ran = &second_ran) == 0);
+    model_assert(blz_handle_wait(&first) == 0 && first.result == 7);
+    must_have_run(&first_ran);
+    model_assert(blz_handle_wait(&second) == 0 && second.result == 7);
+    must_have_run(&second_ran);
+    end();
+}
+
+/* Spawns a child and joins it; the other worker may steal either. */
+struct family {
+    BLZ_FRAME;
+    blz_handle child;
+    blz_join join;
+    int64_t rc;
+};
+
+BLZ_ASYNC(family)
+{
+    BLZ_BEGIN;
+    self->rc = BLZ_SPAWN_JOIN(&self->child, note, .ran = &first_ran);
+    model_assert(self->rc == 0);
+    BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->child));
+    must_have_run(&first_ran);
+    BLZ_END(self->child.result);
+}
+
+static void a_child_may_be_stolen(void)
+{
+    blz_options given = options(2);
+
+    reset();
+    given.disable_lifo = true;
+    model_assert(blz_rt_new(&rt, &given) == 0);
+    model_assert(BLZ_BLOCK_ON(rt, family) == 7);
+    end();
+}
+
+/* Blocks its thread until the other task has run. */
+struct stuck {
+    BLZ_FRAME;
+};
+
+static uint32_t freed;
+
+BLZ_ASYNC(stuck)
+{
+    BLZ_BEGIN;
+    while (!blz__load(&freed, ACQUIRE))
+        blz__futex_wait(&freed, 0);
+    BLZ_END(1);
+}
+
+struct rescue {
+    BLZ_FRAME;
+};
+
+BLZ_ASYNC(rescue)
+{
+    BLZ_BEGIN;
+    blz__store(&freed, 1u, RELEASE);
+    blz__futex_wake(&freed, 1);
+    BLZ_END(2);
+}
+
+/*
+ * While one worker is stuck the other runs what is left. Not so under all circumstances in weakly
+ * ordered memory: a worker that pushes to its own ring looks for sleepers without waiting for its
+ * push to be seen (push_ring in queue.c). So this is a model of interleavings alone.
+ */
+static void a_stuck_worker_holds_nothing_back(void)
+{
+    blz_handle first, second;
+
+    freed = 0;
+    begin(2);
+    model_assert(BLZ_SPAWN_ON(rt, &first, stuck) == 0);
+    model_assert(BLZ_SPAWN_ON(rt, &second, rescue) == 0);
+    model_assert(blz_handle_wait(&first) == 0 && first.result == 1);
+    model_assert(blz_handle_wait(&second) == 0 && second.result == 2);
+    end();
+}
+
+/* Its child is in memory of the worker that it keeps busy: the other one runs it. */
+struct stuck_parent {
+    BLZ_FRAME;
+    int64_t rc;
+};
+
+BLZ_ASYNC(stuck_parent)
+{
+    BLZ_BEGIN;
+    self->rc = BLZ_SPAWN(rescue);
+    model_assert(self->rc == 0);
+    while (!blz__load(&freed, ACQUIRE))
+        blz__futex_wait(&freed, 0);
+    BLZ_END(1);
+}
+
+/* The thief owes the memory to the other worker, and may be stopped before it gives it back. */
+static void the_memory_of_a_stolen_task_goes_home(void)
+{
+    blz_options given = options(2);
+
+    freed = 0;
+    given.disable_lifo = true;
+    model_assert(blz_rt_new(&rt, &given) == 0);
+    model_assert(BLZ_BLOCK_ON(rt, stuck_parent) == 1);
+    end();
+}
+
+/* ---- the caller as a worker ---- */
+
+static void run_is_a_whole_life(void)
+{
+    blz_options given = options(1);
+
+    reset();
+    model_assert(BLZ_RUN_WITH(&given, family) == 7);
+}
+
+static void run_with_a_second_worker(void)
+{
+    blz_options given = options(2);
+
+    reset();
+    model_assert(BLZ_RUN_WITH(&given, family) == 7);
+}
+
+/* ---- embedded ---- */
+
+static void begin_embedded(void)
+{
+    blz_options given = options(1);
+
+    given.embedded = true;
+    model_assert(blz__rt_create(&rt, &given, &fake_driver_ops) == 0);
+    model_assert(blz__worker_park_for_turn(&rt->workers[0])); /* as blz_rt_new does */
+}
+
+/* What a program's own loop does. The tasks run in it, so the counter is this thread's. */
+static void turn_until(const uint32_t *ran)
+{
+    while (!*ran) {
+        fake_driver_wait_readable((fake_driver *)rt->workers[0].driver);
+        model_assert(blz_rt_turn(rt) >= 0);
+    }
+}
+
+static void a_spawn_makes_the_fd_readable(void)
+{
+    reset();
+    begin_embedded();
+    model_thread other = model_start(block_on_first, NULL);
+    turn_until(&first_ran);
+    model_join(other);
+    end();
+}
+
+static void spawn_two(void *unused)
+{
+    (void)unused;
+    model_assert(BLZ_SPAWN_ON(rt, NULL, note, .ran = &first_ran) == 0);
+    model_assert(BLZ_SPAWN_ON(rt, NULL, note, .ran = &second_ran) == 0);
+}
+
+static void a_spawn_during_a_turn_is_not_missed(void)
+{
+    reset();
+    begin_embedded();
+    model_thread other = model_start(spawn_two, NULL);
+    turn_until(&first_ran);
+    turn_until(&second_ran);
+    model_join(other);
+    end();
+}
+
+/* Says when it has the value. */
+struct receive_note {
+    BLZ_FRAME;
+    blz_oneshot_wait wait;
+    int64_t value;
+};
+
+BLZ_ASYNC(receive_note)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->value, blz_oneshot_recv(&self->wait, &channel));
+    first_ran = self->value == 5;
+    BLZ_END(0);
+}
+
+static void a_wake_makes_the_fd_readable(void)
+{
+    reset();
+    begin_embedded();
+    model_assert(BLZ_SPAWN_ON(rt, NULL, receive_note) == 0);
+    model_thread sender = model_start(send, NULL);
+    turn_until(&first_ran);
+    model_join(sender);
+    end();
+}
+
+static void an_embedded_runtime_ends_while_a_thread_spawns(void)
+{
+    reset();
+    begin_embedded();
+    model_thread other = model_start(try_to_spawn, NULL);
+    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_join(other);
+    end();
+    model_assert(first_ran == (spawn_rc == 0));
+}
+
+/* Two workers make long executions: fewer preemptions, and no state twice. */
+#define WIDE(stale)                                              \
+    {                                                            \
+        .preemptions = 1, .stale_reads = (stale), .reduce = true \
+    }
+
+static const struct model models[] = {
+    {"a_thread_blocks_on_a_task", a_thread_blocks_on_a_task, {.stale_reads = 1}},
+    {"a_thread_blocks_on_a_task_that_yields",
+     a_thread_blocks_on_a_task_that_yields,
+     {.stale_reads = 1}},
+    {"two_threads_start_the_runtime", two_threads_start_the_runtime, WIDE(1)},
+    {"the_end_waits_for_a_detached_task", the_end_waits_for_a_detached_task, {.stale_reads = 2}},
+    {"a_spawn_comes_before_the_end_or_not_at_all",
+     a_spawn_comes_before_the_end_or_not_at_all,
+     {.stale_reads = 2}},
+    {"a_thread_wakes_a_task", a_thread_wakes_a_task, WIDE(2)},
+    {"a_task_calls_back_when_it_ends", a_task_calls_back_when_it_ends, {.stale_reads = 1}},
+    {"a_handle_is_let_go_while_the_runtime_ends", a_handle_is_let_go_while_the_runtime_ends,
+     WIDE(3)},
+    {"a_thread_cancels_a_task_that_another_wakes", a_thread_cancels_a_task_that_another_wakes,
+     WIDE(2)},
+    {"a_thread_wakes_a_pinned_task", a_thread_wakes_a_pinned_task, WIDE(2)},
+    {"two_workers_run_two_tasks", two_workers_run_two_tasks, WIDE(MODEL_NONE)},
+    {"a_child_may_be_stolen", a_child_may_be_stolen, WIDE(MODEL_NONE)},
+    {"the_memory_of_a_stolen_task_goes_home", the_memory_of_a_stolen_task_goes_home,
+     WIDE(MODEL_NONE)},
+    {"a_stuck_worker_holds_nothing_back", a_stuck_worker_holds_nothing_back, WIDE(MODEL_NONE)},
+    {"run_is_a_whole_life", run_is_a_whole_life, {0}},
+    {"run_with_a_second_worker", run_with_a_second_worker, {.stale_reads = 1}},
+    {"a_spawn_makes_the_fd_readable", a_spawn_makes_the_fd_readable, {.stale_reads = 2}},
+    {"a_spawn_during_a_turn_is_not_missed",
+     a_spawn_during_a_turn_is_not_missed,
+     {.stale_reads = 2}},
+    {"a_wake_makes_the_fd_readable", a_wake_makes_the_fd_readable, {.stale_reads = 2}},
+    {"an_embedded_runtime_ends_while_a_thread_spawns",
+     an_embedded_runtime_ends_while_a_thread_spawns,
+     {.stale_reads = 2}},
+};
+
+MODEL_MAIN(models)
