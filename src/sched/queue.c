@@ -291,8 +291,8 @@ BLZ_NOINLINE blz_task *blz__worker_take_share(blz_worker *w)
     }
     if (spill.count)
         blz__rt_inject(rt, &spill);
-    else if (blz_unlikely(idle_wants_work(&rt->idle)) && inject_len(&rt->inject) > 0)
-        blz__rt_notify(rt);
+    else if (inject_len(&rt->inject) > 0)
+        blz__rt_notify(rt); /* somebody may have looked while the rest was out; see inject_take */
     return first;
 }
 
