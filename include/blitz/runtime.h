@@ -50,7 +50,8 @@ typedef struct blz_options {
     /* Called on a worker before it goes to sleep and after. */
     void (*on_thread_park)(void *arg, unsigned worker);
     void (*on_thread_unpark)(void *arg, unsigned worker);
-    /* Called by the watchdog thread. Default: counts only. */
+    /* Called by the watchdog thread; about refused awaits, by the worker in the middle of the poll.
+     * Default: counts only. */
     void (*on_stuck)(void *arg, const blz_stuck *stuck);
     void *hook_arg;
 

@@ -26,6 +26,7 @@ struct blz_rt {
     bool asymmetric_fences;
 
     blz_options options;
+    char name[16]; /* options.name points here */
     blz_allocator allocator;
     const blz__driver_ops *driver_ops; /* or NULL: workers sleep on their futex only */
     blz__clock clock;

@@ -34,6 +34,8 @@ bool blz__rt_is_forked(const blz_rt *rt)
 static void copy_options(blz_rt *rt, const blz_options *options)
 {
     rt->options = *options;
+    snprintf(rt->name, sizeof rt->name, "%s", options->name);
+    rt->options.name = rt->name; /* it is used later, when the workers start */
     rt->nr_workers = options->workers;
     rt->budget = options->budget;
     rt->event_interval = options->event_interval;
