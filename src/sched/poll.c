@@ -121,7 +121,8 @@ static inline void poll_task(blz_worker *w, blz_task *task, bool joined)
     blz__store(&task->polls, blz__load(&task->polls, RELAXED) + 1, RELAXED);
     stat_inc(w->stats.polls);
     w->cx = &cx;
-    blz__store(&w->current, task, RELAXED);
+    /* release: the task's name and number; pairs with the watchdog, which reads them */
+    blz__store(&w->current, task, RELEASE);
     if (blz_unlikely((state & TASK_CANCEL) || phase != RT_OPEN))
         deliver_cancel(task, &cx, phase);
     timed = --w->until_sample == 0;
@@ -134,7 +135,7 @@ static inline void poll_task(blz_worker *w, blz_task *task, bool joined)
     if (timed)
         timed_end(w, task, start);
     w->cx = outer_cx;
-    blz__store(&w->current, outer_cx ? outer_cx->task : NULL, RELAXED);
+    blz__store(&w->current, outer_cx ? outer_cx->task : NULL, RELEASE);
     if (poll == BLZ_READY) {
         /* release: pairs with the acquire in blz__rt_live */
         blz__store(&w->stats.completed, w->stats.completed + 1, RELEASE);

@@ -68,7 +68,8 @@ static bool identify(blz_rt *rt, const blz_worker *w, const struct watchdog_view
     bool still;
 
     lock_heaps(rt);
-    still = blz__load(&w->current, RELAXED) == view->task &&
+    /* acquire: pairs with the release in poll_task */
+    still = blz__load(&w->current, ACQUIRE) == view->task &&
             blz__load(&w->stats.polls, RELAXED) == view->polls;
     if (still) {
         copy_name(name, view->task);
