@@ -136,6 +136,7 @@ static void it_stops_while_it_is_poked(void)
 
 /* ---- whole runtimes ---- */
 
+static blz_rt *whole;
 static uint32_t rescued;
 
 struct child {
@@ -169,11 +170,38 @@ BLZ_ASYNC(parent)
 static void what_a_stuck_worker_keeps_is_run_by_another(void)
 {
     blz_options options = {.workers = 2, .watchdog_ns = LIMIT_NS, .seed = 1, .shutdown_ns = -1};
-    blz_rt *whole;
 
     rescued = 0;
     model_assert(blz_rt_new(&whole, &options) == 0);
     model_assert(BLZ_BLOCK_ON(whole, parent) == 9);
+    model_assert(blz_rt_free(whole) == 0);
+}
+
+/* Blocks its thread until the watchdog has noticed. */
+struct long_poll {
+    BLZ_FRAME;
+};
+
+BLZ_ASYNC(long_poll)
+{
+    BLZ_BEGIN;
+    while (!blz__load(&noticed[0], ACQUIRE))
+        blz__futex_wait(&noticed[0], 0);
+    BLZ_END(9);
+}
+
+/* The worker starts, parks, and is woken for a long poll, while the watchdog goes to sleep. */
+static void a_worker_that_is_woken_is_watched(void)
+{
+    blz_options options = {
+        .workers = 1, .watchdog_ns = LIMIT_NS, .on_stuck = on_stuck, .seed = 1, .shutdown_ns = -1};
+    blz_handle handle;
+
+    noticed[0] = 0;
+    model_assert(blz_rt_new(&whole, &options) == 0);
+    model_assert(blz__rt_start(whole, false) == 0);
+    model_assert(BLZ_SPAWN_ON(whole, &handle, long_poll) == 0);
+    model_assert(blz_handle_wait(&handle) == 0 && handle.result == 9);
     model_assert(blz_rt_free(whole) == 0);
 }
 
@@ -186,6 +214,9 @@ static const struct model models[] = {
     {"what_a_stuck_worker_keeps_is_run_by_another",
      what_a_stuck_worker_keeps_is_run_by_another,
      {.preemptions = MODEL_NONE, .stale_reads = 1}},
+    {"a_worker_that_is_woken_is_watched",
+     a_worker_that_is_woken_is_watched,
+     {.preemptions = 1, .stale_reads = 2, .reduce = true}},
 };
 
 MODEL_MAIN(models)
