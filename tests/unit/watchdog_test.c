@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watchdog: what it says of a poll that takes too long, who runs the tasks behind it, and that
+ * it sleeps when there is nothing to watch. A task here blocks its worker until the watchdog has
+ * done what the test waits for.
+ */
+#include "harness.h"
+
+#include "sched/rt.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LIMIT_NS (60 * BLZ_MSEC)
+
+static struct {
+    struct event called;
+    blz_stuck last;
+    char task[64];
+} report;
+
+static void note_stuck(void *arg, const blz_stuck *stuck)
+{
+    check(arg == &report);
+    report.last = *stuck;
+    snprintf(report.task, sizeof report.task, "%s", stuck->task);
+    event_post(&report.called);
+}
+
+static blz_rt *new_watched_rt(unsigned workers)
+{
+    memset(&report, 0, sizeof report);
+    report.called = (struct event)EVENT_INIT;
+    return new_rt(&(blz_options){
+        .workers = workers, .watchdog_ns = LIMIT_NS, .on_stuck = note_stuck, .hook_arg = &report});
+}
+
+/* ---- reporting ---- */
+
+struct blocks {
+    BLZ_FRAME;
+    struct event *until;
+};
+
+/* Keeps its worker in one poll until the event has been posted. */
+BLZ_ASYNC(blocks)
+{
+    BLZ_BEGIN;
+    event_wait(self->until, 1);
+    BLZ_END(0);
+}
+
+static void a_poll_that_takes_too_long_is_reported(void **state)
+{
+    blz_rt *rt = new_watched_rt(2);
+    blz_handle handle;
+    blz_stats stats;
+
+    (void)state;
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, blocks, .until = &report.called), 0);
+    uint64_t id = blz_task_id(handle.task);
+    assert_int_equal(blz_handle_wait(&handle), 0);
+    assert_int_equal(event_count(&report.called), 1);
+    assert_int_equal(report.last.task_id, id);
+    assert_string_equal(report.task, "blocks");
+    assert_true(report.last.for_ns >= LIMIT_NS);
+    assert_true(report.last.worker < 2);
+    assert_false(report.last.refused);
+    blz_rt_stats(rt, &stats);
+    assert_int_equal(stats.total.stuck, 1);
+    free_rt(rt);
+}
+
+static void a_named_task_is_reported_by_its_name(void **state)
+{
+    blz_rt *rt = new_watched_rt(1);
+    blz_handle handle;
+
+    (void)state;
+    assert_int_equal(
+        BLZ_SPAWN_WITH((&(blz_spawn_args){.rt = rt, .handle = &handle, .name = "the slow one"}),
+                       blocks, .until = &report.called),
+        0);
+    assert_int_equal(blz_handle_wait(&handle), 0);
+    assert_string_equal(report.task, "the slow one");
+    free_rt(rt);
+}
+
+static void the_same_poll_is_reported_once(void **state)
+{
+    blz_rt *rt = new_watched_rt(2);
+    struct event enough = EVENT_INIT;
+    blz_handle first, second;
+
+    (void)state;
+    assert_int_equal(BLZ_SPAWN_ON(rt, &first, blocks, .until = &enough), 0);
+    event_wait(&report.called, 1);
+    /* A second one on the other worker, reported while the first still goes on. */
+    assert_int_equal(BLZ_SPAWN_ON(rt, &second, blocks, .until = &enough), 0);
+    event_wait(&report.called, 2);
+    event_post(&enough);
+    assert_int_equal(blz_handle_wait(&first), 0);
+    assert_int_equal(blz_handle_wait(&second), 0);
+    assert_int_equal(event_count(&report.called), 2);
+    free_rt(rt);
+}
+
+static void short_polls_are_not_reported(void **state)
+{
+    blz_rt *rt = new_watched_rt(1);
+    uint64_t count = 0;
+    blz_handle handle;
+
+    (void)state;
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, yields, .times = INT32_MAX, .count = &count), 0);
+    /* Many limits long, in many polls. The time is what makes the test, so a clock measures it. */
+    for (int64_t end = blz__clock_ns() + 5 * LIMIT_NS; blz__clock_ns() < end;)
+        sched_yield();
+    blz_handle_cancel(&handle);
+    assert_int_equal(blz_handle_wait(&handle), 0);
+    assert_true(event_count(&report.called) <= 1); /* a busy machine may stop a thread for long */
+    free_rt(rt);
+}
+
+static void without_a_watchdog_nothing_is_reported(void **state)
+{
+    int before = nr_threads();
+    blz_rt *rt = new_rt(&(
+        blz_options){.workers = 1, .watchdog_ns = -1, .on_stuck = note_stuck, .hook_arg = &report});
+
+    (void)state;
+    assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
+    assert_int_equal(nr_threads(), before + 1);
+    free_rt(rt);
+}
+
+/* ---- helping ---- */
+
+struct hides_work {
+    BLZ_FRAME;
+    struct event *done;
+    int children;
+};
+
+struct posts {
+    BLZ_FRAME;
+    struct event *done;
+};
+
+BLZ_ASYNC(posts)
+{
+    BLZ_BEGIN;
+    event_post(self->done);
+    BLZ_END(0);
+}
+
+/* Spawns, so that the last child is in the LIFO slot, and blocks until all of them have run. */
+BLZ_ASYNC(hides_work)
+{
+    BLZ_BEGIN;
+    for (int i = 0; i < self->children; i++)
+        check(BLZ_SPAWN(posts, .done = self->done) == 0);
+    event_wait(self->done, self->children);
+    BLZ_END(0);
+}
+
+static void tasks_behind_a_stuck_poll_run_elsewhere(void **state)
+{
+    blz_rt *rt = new_watched_rt(2);
+    struct event done = EVENT_INIT;
+
+    (void)state;
+    assert_int_equal(BLZ_BLOCK_ON(rt, hides_work, .done = &done, .children = 1), 0);
+    assert_int_equal(event_count(&report.called), 1);
+    done = (struct event)EVENT_INIT;
+    assert_int_equal(BLZ_BLOCK_ON(rt, hides_work, .done = &done, .children = 50), 0);
+    free_rt(rt);
+}
+
+struct yields_then_posts {
+    BLZ_FRAME;
+    struct event *yielded, *done;
+    int64_t rc;
+    blz_future op;
+};
+
+BLZ_ASYNC(yields_then_posts)
+{
+    BLZ_BEGIN;
+    event_post(self->yielded);
+    BLZ_AWAIT(self->rc, blz_yield(&self->op));
+    event_post(self->done);
+    BLZ_END(0);
+}
+
+struct hides_yielded {
+    BLZ_FRAME;
+    struct event *yielded, *done;
+    int64_t rc;
+    blz_future op;
+};
+
+/* A child that yields, on the same worker; then this one blocks until the child goes on. */
+BLZ_ASYNC(hides_yielded)
+{
+    BLZ_BEGIN;
+    check(BLZ_SPAWN(yields_then_posts, .yielded = self->yielded, .done = self->done) == 0);
+    while (event_count(self->yielded) == 0)
+        BLZ_AWAIT(self->rc, blz_yield(&self->op));
+    event_wait(self->done, 1);
+    BLZ_END(0);
+}
+
+static void yielded_tasks_behind_a_stuck_poll_run_elsewhere(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        blz_rt *rt = new_watched_rt(2);
+        struct event yielded = EVENT_INIT, done = EVENT_INIT;
+        assert_int_equal(BLZ_BLOCK_ON(rt, hides_yielded, .yielded = &yielded, .done = &done), 0);
+        free_rt(rt);
+    }
+}
+
+static struct {
+    blz_rt *rt;
+    struct event seen;
+    int lines;
+} used;
+
+static void count_line(void *arg, const char *line)
+{
+    (void)arg;
+    (void)line;
+    used.lines++;
+}
+
+static void use_runtime(void *arg, const blz_stuck *stuck)
+{
+    blz_stats stats;
+
+    (void)arg;
+    check(!stuck->refused);
+    blz_rt_stats(used.rt, &stats);
+    check(blz_task_dump(used.rt, count_line, NULL) == 0);
+    check(BLZ_SPAWN_ON(used.rt, NULL, posts, .done = &used.seen) == 0);
+}
+
+static void the_callback_may_use_the_runtime(void **state)
+{
+    (void)state;
+    used.seen = (struct event)EVENT_INIT;
+    used.rt =
+        new_rt(&(blz_options){.workers = 2, .watchdog_ns = LIMIT_NS, .on_stuck = use_runtime});
+    /* Blocks until the task that the callback spawns has run. */
+    assert_int_equal(BLZ_BLOCK_ON(used.rt, blocks, .until = &used.seen), 0);
+    assert_int_equal(used.lines, 1);
+    free_rt(used.rt);
+}
+
+/* ---- sleeping ---- */
+
+static void it_sleeps_while_all_workers_do(void **state)
+{
+    blz_rt *rt = new_watched_rt(2);
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
+        while (blz__load(&rt->watchdog.state, ACQUIRE) != WATCHDOG_ASLEEP)
+            sched_yield();
+    }
+    free_rt(rt);
+}
+
+static void it_wakes_up_with_the_first_worker(void **state)
+{
+    blz_rt *rt = new_watched_rt(2);
+
+    (void)state;
+    assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
+    while (blz__load(&rt->watchdog.state, ACQUIRE) != WATCHDOG_ASLEEP)
+        sched_yield();
+    assert_int_equal(BLZ_BLOCK_ON(rt, blocks, .until = &report.called), 0);
+    assert_int_equal(event_count(&report.called), 1);
+    free_rt(rt);
+}
+
+static void it_watches_embedded_turns_too(void **state)
+{
+    blz_handle handle;
+    blz_rt *rt;
+
+    (void)state;
+    memset(&report, 0, sizeof report);
+    report.called = (struct event)EVENT_INIT;
+    rt = new_rt(&(blz_options){
+        .embedded = true, .watchdog_ns = LIMIT_NS, .on_stuck = note_stuck, .hook_arg = &report});
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, blocks, .until = &report.called), 0);
+    turn_all(rt);
+    assert_true(blz_handle_done(&handle));
+    blz_handle_detach(&handle);
+    while (blz__load(&rt->watchdog.state, ACQUIRE) != WATCHDOG_ASLEEP)
+        sched_yield();
+    free_rt(rt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_poll_that_takes_too_long_is_reported),
+        TEST(a_named_task_is_reported_by_its_name),
+        TEST(the_same_poll_is_reported_once),
+        TEST(short_polls_are_not_reported),
+        TEST(without_a_watchdog_nothing_is_reported),
+        TEST(tasks_behind_a_stuck_poll_run_elsewhere),
+        TEST(yielded_tasks_behind_a_stuck_poll_run_elsewhere),
+        TEST(the_callback_may_use_the_runtime),
+        TEST(it_sleeps_while_all_workers_do),
+        TEST(it_wakes_up_with_the_first_worker),
+        TEST(it_watches_embedded_turns_too),
+    };
+    return RUN_TESTS(tests);
+}
