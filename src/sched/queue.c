@@ -157,6 +157,7 @@ void blz__worker_mail(blz_worker *w, blz_task *task)
 {
     blz_task *head = blz__load(&w->mailbox, RELAXED);
 
+    blz__plain_write(&task->next);
     do
         task->next = head;
     while (!blz__cas_weak(&w->mailbox, &head, task, RELEASE, RELAXED)); /* pairs with read_mail */
@@ -167,6 +168,7 @@ void blz__worker_command(blz_worker *w, blz__op *op)
 {
     blz__op *head = blz__load(&w->commands, RELAXED);
 
+    blz__plain_write(&op->next_command);
     do
         op->next_command = head;
     while (!blz__cas_weak(&w->commands, &head, op, RELEASE, RELAXED)); /* pairs with read_mail */
@@ -179,6 +181,7 @@ static void take_mail(blz_worker *w)
     blz_task *newest = blz__swap(&w->mailbox, (blz_task *)NULL, ACQUIRE), *oldest = NULL;
 
     while (newest) {
+        blz__plain_write(&newest->next);
         blz_task *next = newest->next;
         newest->next = oldest;
         oldest = newest;
@@ -196,6 +199,7 @@ static void execute_commands(blz_worker *w)
     blz__op *op = blz__swap(&w->commands, (blz__op *)NULL, ACQUIRE);
 
     while (op) {
+        blz__plain_read(&op->next_command);
         blz__op *next = op->next_command; /* the event may give the operation back to its task */
         w->driver->ops->cancel(w->driver, op);
         blz__op_event(op);
