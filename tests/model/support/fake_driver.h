@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver that does no I/O: a sleep in it ends by `wake` alone. What an eventfd or a completion
- * queue is in a real one, is a word here, which is changed without any order, so that code that
- * relies on the driver for its synchronisation is found out.
+ * A driver without a kernel: a sleep in it ends by `wake` alone, and operations complete when and as
+ * the test's script says. For models and for unit tests.
  *
- *     fake_driver driver;
- *     fake_driver_init(&driver);
- *     ... &driver.base ...
+ *     static void kernel(fake_driver *fake, void *arg)       // called by each poll of the driver
+ *     {
+ *         while (fake->nr_events > 0)
+ *             fake_driver_report(fake, 0, 42, false);
+ *     }
+ *     ...
+ *     blz__rt_create(&rt, &options, &fake_driver_ops);
+ *     fake_driver_of(rt->workers[0].driver)->script = kernel;
+ *
+ * What an eventfd or a completion queue is in a real one is a word here, which is changed without
+ * any order, so that code that relies on the driver for its synchronisation is found out.
  */
 #ifndef BLZ_MODEL_FAKE_DRIVER_H
 #define BLZ_MODEL_FAKE_DRIVER_H
@@ -15,73 +22,53 @@
 #include "base/sys.h"
 #include "sched/driver.h"
 
-typedef struct fake_driver {
-    blz__driver base;
-    uint32_t readable; /* futex: what the fd would say */
-    bool busy;         /* set by the test: workers then sleep in here */
-} fake_driver;
+enum { FAKE_MAX_EVENTS = 16 };
 
-static inline void fake_wake(blz__driver *driver)
-{
-    fake_driver *fake = (fake_driver *)driver;
+/* What an operation still waits for: its result, what follows the result, an answer to a cancel. */
+enum fake_event_kind { FAKE_RESULT, FAKE_NOTIFICATION, FAKE_ANSWER };
 
-    blz__swap(&fake->readable, 1u, RELAXED);
-    blz__futex_wake(&fake->readable, 1);
-}
-
-/* What a program that embeds the runtime does with the fd. */
-static inline void fake_driver_wait_readable(fake_driver *fake)
-{
-    while (!blz__load(&fake->readable, RELAXED))
-        blz__futex_wait(&fake->readable, 0);
-}
-
-static inline void fake_poll(blz__driver *driver, int64_t deadline_ns)
-{
-    fake_driver *fake = (fake_driver *)driver;
-
-    while (deadline_ns != 0 && !blz__load(&fake->readable, RELAXED))
-        if (deadline_ns == INT64_MAX)
-            blz__futex_wait(&fake->readable, 0);
-        else if (!blz__futex_wait_until(&fake->readable, 0, deadline_ns))
-            break;
-    blz__swap(&fake->readable, 0u, RELAXED);
-}
-
-static inline bool fake_busy(const blz__driver *driver)
-{
-    return ((const fake_driver *)driver)->busy;
-}
-
-static inline int fake_open(blz__driver **driver, const blz_allocator *allocator);
-static inline void fake_close(blz__driver *driver);
-
-static const blz__driver_ops fake_driver_ops = {
-    .name = "fake",
-    .open = fake_open,
-    .close = fake_close,
-    .poll = fake_poll,
-    .wake = fake_wake,
-    .busy = fake_busy,
+struct fake_event {
+    blz__op *op;
+    enum fake_event_kind kind;
+    bool cancelled; /* the driver has been asked to end it early */
 };
 
-static inline void fake_driver_init(fake_driver *fake)
+typedef struct fake_driver fake_driver;
+struct fake_driver {
+    blz__driver base;
+    uint32_t readable; /* futex: what the fd would say */
+
+    /* for the test to set */
+    bool busy;                                    /* workers sleep in here in any case */
+    bool answers_cancels;                         /* a cancel has a completion of its own */
+    void (*script)(fake_driver *fake, void *arg); /* may report events */
+    void *arg;
+
+    /* outstanding, in the order in which they came about; for the script to read */
+    struct fake_event events[FAKE_MAX_EVENTS];
+    unsigned nr_events;
+    unsigned nr_reported;
+    const blz_allocator *allocator;
+};
+
+extern const blz__driver_ops fake_driver_ops;
+
+void fake_driver_init(fake_driver *fake);
+
+/* The driver of a worker of a runtime that was created with fake_driver_ops. */
+static inline fake_driver *fake_driver_of(blz__driver *driver)
 {
-    *fake = (fake_driver){.base = {&fake_driver_ops}};
+    return (fake_driver *)driver;
 }
 
-static inline int fake_open(blz__driver **driver, const blz_allocator *allocator)
-{
-    fake_driver *fake = blz__alloc(allocator, sizeof *fake, _Alignof(fake_driver));
+/*
+ * Reports event i. A result that has `more` is followed by a notification. [worker, in the script]
+ */
+void fake_driver_report(fake_driver *fake, unsigned i, int64_t result, bool more);
 
-    fake_driver_init(fake);
-    *driver = &fake->base;
-    return 0;
-}
+/* What a program that embeds the runtime does with the fd. [any thread] */
+void fake_driver_wait_readable(fake_driver *fake);
 
-static inline void fake_close(blz__driver *driver)
-{
-    blz__free(&blz__system_allocator, driver, sizeof(fake_driver), _Alignof(fake_driver));
-}
+void fake_poll(blz__driver *driver, int64_t deadline_ns);
 
 #endif

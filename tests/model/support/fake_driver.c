@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver of fake_driver.h. All but `wake` runs on the worker that it belongs to. */
+#include "fake_driver.h"
+
+#include "base/panic.h"
+
+#include <errno.h>
+
+static void add_event(fake_driver *fake, blz__op *op, enum fake_event_kind kind)
+{
+    if (fake->nr_events == FAKE_MAX_EVENTS)
+        blz__panic("more than %d events in a fake driver", FAKE_MAX_EVENTS);
+    fake->events[fake->nr_events++] = (struct fake_event){.op = op, .kind = kind};
+}
+
+static void fake_submit(blz__driver *driver, blz__op *op)
+{
+    add_event(fake_driver_of(driver), op, FAKE_RESULT);
+}
+
+static void fake_cancel(blz__driver *driver, blz__op *op)
+{
+    fake_driver *fake = fake_driver_of(driver);
+
+    for (unsigned i = 0; i < fake->nr_events; i++)
+        if (fake->events[i].op == op)
+            fake->events[i].cancelled = true;
+    if (fake->answers_cancels) {
+        blz__op_expect(op);
+        add_event(fake, op, FAKE_ANSWER);
+    }
+}
+
+void fake_driver_report(fake_driver *fake, unsigned i, int64_t result, bool more)
+{
+    struct fake_event event = fake->events[i];
+
+    fake->nr_reported++;
+    for (fake->nr_events--; i < fake->nr_events; i++)
+        fake->events[i] = fake->events[i + 1];
+    if (event.kind == FAKE_RESULT) {
+        blz__plain_write(&event.op->value);
+        event.op->value = result;
+        if (more) {
+            blz__op_expect(event.op);
+            add_event(fake, event.op, FAKE_NOTIFICATION);
+        }
+    }
+    blz__op_event(event.op);
+}
+
+/* ---- sleeping and waking ---- */
+
+static void fake_wake(blz__driver *driver)
+{
+    fake_driver *fake = fake_driver_of(driver);
+
+    blz__swap(&fake->readable, 1u, RELAXED);
+    blz__futex_wake(&fake->readable, 1);
+}
+
+void fake_driver_wait_readable(fake_driver *fake)
+{
+    while (!blz__load(&fake->readable, RELAXED))
+        blz__futex_wait(&fake->readable, 0);
+}
+
+void fake_poll(blz__driver *driver, int64_t deadline_ns)
+{
+    fake_driver *fake = fake_driver_of(driver);
+    unsigned before = fake->nr_reported;
+
+    if (fake->script)
+        fake->script(fake, fake->arg);
+    if (fake->nr_reported != before)
+        deadline_ns = 0; /* there were events */
+    while (deadline_ns != 0 && !blz__load(&fake->readable, RELAXED))
+        if (deadline_ns == INT64_MAX)
+            blz__futex_wait(&fake->readable, 0);
+        else if (!blz__futex_wait_until(&fake->readable, 0, deadline_ns))
+            break;
+    blz__swap(&fake->readable, 0u, RELAXED);
+}
+
+static bool fake_busy(const blz__driver *driver)
+{
+    const fake_driver *fake = (const fake_driver *)driver;
+    return fake->busy || fake->nr_events > 0;
+}
+
+static int fake_fd(blz__driver *driver)
+{
+    (void)driver;
+    return -ENOTSUP;
+}
+
+/* ---- life ---- */
+
+void fake_driver_init(fake_driver *fake)
+{
+    *fake = (fake_driver){.base = {&fake_driver_ops}};
+}
+
+static int fake_open(blz__driver **driver, const blz_allocator *allocator)
+{
+    fake_driver *fake = blz__alloc(allocator, sizeof *fake, _Alignof(fake_driver));
+
+    if (!fake)
+        return -ENOMEM;
+    fake_driver_init(fake);
+    fake->allocator = allocator;
+    *driver = &fake->base;
+    return 0;
+}
+
+static void fake_close(blz__driver *driver)
+{
+    fake_driver *fake = fake_driver_of(driver);
+
+    if (fake->nr_events > 0)
+        blz__panic("a fake driver is closed while %u events are outstanding", fake->nr_events);
+    blz__free(fake->allocator, fake, sizeof *fake, _Alignof(fake_driver));
+}
+
+const blz__driver_ops fake_driver_ops = {
+    .name = "fake",
+    .open = fake_open,
+    .close = fake_close,
+    .submit = fake_submit,
+    .cancel = fake_cancel,
+    .poll = fake_poll,
+    .wake = fake_wake,
+    .fd = fake_fd,
+    .busy = fake_busy,
+};
