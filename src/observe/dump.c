@@ -8,7 +8,8 @@
  * A dump never races with a poll: an idle task is claimed (its state becomes running, so that
  * nobody polls it), its chain of futures is read, and it is let go again. Of tasks that run or are
  * queued only the header is read. While the heaps are walked their locks are held, so the lines are
- * gathered first, and written and woken tasks queued afterwards.
+ * gathered first, in memory that is there before, and written and woken tasks queued afterwards. If
+ * the memory does not suffice, the walk finds out how much would, and is repeated.
  */
 #include "sched/rt.h"
 
@@ -21,52 +22,52 @@
 struct dump {
     blz_rt *rt;
     char *text; /* lines, each ended by a 0 */
-    size_t len, size;
-    bool out_of_memory;
+    size_t size;
+    size_t len; /* of the text; more than the size if it did not fit */
     double ns_per_tick;
     uint64_t now;
     task_list woken; /* while we had them */
 };
 
-/* ---- a growing text ---- */
-
-static bool make_room(struct dump *d, size_t more)
-{
-    size_t size = d->size ? 2 * d->size : 4096;
-    char *bigger;
-
-    if (d->len + more <= d->size)
-        return true;
-    while (size < d->len + more)
-        size *= 2;
-    bigger = blz__rt_alloc(d->rt, size, 1);
-    if (!bigger) {
-        d->out_of_memory = true;
-        return false;
-    }
-    if (d->text) {
-        memcpy(bigger, d->text, d->len);
-        blz__rt_free(d->rt, d->text, d->size, 1);
-    }
-    d->text = bigger;
-    d->size = size;
-    return true;
-}
+/* ---- text ---- */
 
 static __attribute__((format(printf, 2, 3))) void add(struct dump *d, const char *fmt, ...)
 {
+    size_t room = d->len < d->size ? d->size - d->len : 0;
     va_list args;
     int len;
 
     va_start(args, fmt);
-    len = vsnprintf(NULL, 0, fmt, args);
+    len = vsnprintf(room ? d->text + d->len : NULL, room, fmt, args);
     va_end(args);
-    if (len < 0 || !make_room(d, (size_t)len + 1))
-        return;
-    va_start(args, fmt);
-    vsnprintf(d->text + d->len, (size_t)len + 1, fmt, args);
-    va_end(args);
-    d->len += (size_t)len;
+    if (len > 0)
+        d->len += (size_t)len;
+}
+
+static void end_line(struct dump *d)
+{
+    if (d->len < d->size)
+        d->text[d->len] = '\0';
+    d->len++;
+}
+
+static void free_text(struct dump *d)
+{
+    if (d->text)
+        blz__rt_free(d->rt, d->text, d->size, 1);
+    d->text = NULL;
+    d->size = 0;
+}
+
+/* Room for what the last walk wanted, and for some tasks more. False: no memory. */
+static bool make_room(struct dump *d)
+{
+    size_t size = d->len + d->len / 4 + 4096;
+
+    free_text(d);
+    d->text = blz__rt_alloc(d->rt, size, 1);
+    d->size = d->text ? size : 0;
+    return d->text != NULL;
 }
 
 static void add_duration(struct dump *d, double ns)
@@ -124,8 +125,7 @@ static void add_line(struct dump *d, const blz_task *task, const char *state, bo
         add(d, ", spawned at %s", without_folder(place + 4));
     if (claimed)
         add_backtrace(d, task);
-    if (make_room(d, 1))
-        d->text[d->len++] = '\0';
+    end_line(d);
 }
 
 static void visit(void *arg, blz_task *task)
@@ -133,7 +133,7 @@ static void visit(void *arg, blz_task *task)
     struct dump *d = arg;
     uint64_t state = blz__load(&task->state, ACQUIRE);
 
-    if (d->out_of_memory || task_state_refs(state) == 0 || (state & TASK_COMPLETE))
+    if (task_state_refs(state) == 0 || (state & TASK_COMPLETE))
         return;
     if (task_state_claim(&task->state)) {
         add_line(d, task, state & TASK_CANCEL ? "cancelled, waiting" : "waiting", true);
@@ -144,27 +144,37 @@ static void visit(void *arg, blz_task *task)
     }
 }
 
-int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg)
+static void walk(struct dump *d)
 {
-    struct dump d = {.rt = rt};
-    uint32_t phase;
+    blz_rt *rt = d->rt;
+    uint32_t phase = blz__load(&rt->phase, RELAXED);
 
-    if (rt_is_forked(rt))
-        return -EOWNERDEAD;
-    d.ns_per_tick = blz__clock_ns_per_tick(&rt->clock);
-    d.now = blz__clock_ticks(&rt->clock);
-    phase = blz__load(&rt->phase, RELAXED);
-    blz__rt_walk(rt, visit, &d);
-    for (blz_task *task = task_list_take(&d.woken); task; task = task_list_take(&d.woken))
+    d->len = 0;
+    d->now = blz__clock_ticks(&rt->clock);
+    blz__rt_walk(rt, visit, d);
+    for (blz_task *task = task_list_take(&d->woken); task; task = task_list_take(&d->woken))
         blz__sched_queue(task);
     /* A shutdown that began meanwhile may have passed by the task that we had claimed. */
     if (blz__load(&rt->phase, SEQ_CST) != phase)
         blz__rt_cancel_idle(rt);
+}
+
+int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg)
+{
+    struct dump d = {.rt = rt};
+
+    if (rt_is_forked(rt))
+        return -EOWNERDEAD;
+    d.ns_per_tick = blz__clock_ns_per_tick(&rt->clock);
+    do {
+        if (!make_room(&d))
+            return -ENOMEM;
+        walk(&d);
+    } while (d.len > d.size);
     for (size_t at = 0; at < d.len; at += strlen(d.text + at) + 1)
         write(arg, d.text + at);
-    if (d.text)
-        blz__rt_free(rt, d.text, d.size, 1);
-    return d.out_of_memory ? -ENOMEM : 0;
+    free_text(&d);
+    return 0;
 }
 
 static void write_line(void *arg, const char *line)

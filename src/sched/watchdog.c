@@ -24,14 +24,6 @@ enum { IDLE_LOOKS = 4 };
 
 enum { NAME_SIZE = 64 };
 
-/* What the last look saw of a worker. */
-struct watchdog_view {
-    uint64_t polls;
-    blz_task *task;
-    int64_t since_ns;
-    bool reported;
-};
-
 /* ---- a stuck worker ---- */
 
 static void lock_heaps(blz_rt *rt)
@@ -62,7 +54,7 @@ static void copy_name(char *out, const blz_task *task)
  * Who it is. We have no reference, but while all walk locks are held no memory of tasks goes away,
  * so a task that is still being polled can be looked at.
  */
-static bool identify(blz_rt *rt, const blz_worker *w, const struct watchdog_view *view, char *name,
+static bool identify(blz_rt *rt, const blz_worker *w, const watchdog_view *view, char *name,
                      uint64_t *id)
 {
     bool still;
@@ -79,7 +71,7 @@ static bool identify(blz_rt *rt, const blz_worker *w, const struct watchdog_view
     return still;
 }
 
-static void report(blz_rt *rt, blz_worker *w, const struct watchdog_view *view, int64_t for_ns)
+static void report(blz_rt *rt, blz_worker *w, const watchdog_view *view, int64_t for_ns)
 {
     blz_stuck stuck = {.worker = w->index, .for_ns = for_ns};
     char name[NAME_SIZE];
@@ -105,13 +97,14 @@ static void rescue(blz_rt *rt, blz_worker *w)
         blz__rt_notify(rt);
 }
 
-static void look_at(blz_rt *rt, blz_worker *w, struct watchdog_view *view, int64_t now_ns)
+static void look_at(blz_rt *rt, blz_worker *w, int64_t now_ns)
 {
+    watchdog_view *view = &w->seen;
     blz_task *task = blz__load(&w->current, RELAXED);
     uint64_t polls = blz__load(&w->stats.polls, RELAXED);
 
     if (!task || task != view->task || polls != view->polls) {
-        *view = (struct watchdog_view){.polls = polls, .task = task, .since_ns = now_ns};
+        *view = (watchdog_view){.polls = polls, .task = task, .since_ns = now_ns};
         return;
     }
     if (now_ns - view->since_ns < rt->watchdog.limit_ns)
@@ -170,7 +163,7 @@ static void watchdog_main(void *arg)
         int64_t now_ns = blz__clock_ns();
 
         for (uint32_t i = 0; i < rt->nr_workers; i++)
-            look_at(rt, &rt->workers[i], &dog->views[i], now_ns);
+            look_at(rt, &rt->workers[i], now_ns);
         idle_looks = all_parked(rt) ? idle_looks + 1 : 0;
         if (idle_looks >= IDLE_LOOKS)
             sleep_while_idle(rt);
@@ -194,22 +187,13 @@ void blz__watchdog_poke(blz_rt *rt)
 int blz__watchdog_start(blz_rt *rt)
 {
     watchdog *dog = &rt->watchdog;
-    size_t size = rt->nr_workers * sizeof *dog->views;
     int rc;
 
     if (rt->options.watchdog_ns < 0)
         return 0;
     dog->limit_ns = rt->options.watchdog_ns;
-    dog->views = blz__rt_alloc(rt, size, _Alignof(struct watchdog_view));
-    if (!dog->views)
-        return -ENOMEM;
-    memset(dog->views, 0, size);
     blz__store(&dog->state, (uint32_t)WATCHDOG_AWAKE, RELAXED);
     rc = blz__thread_start(&dog->thread, watchdog_main, rt, 0, "blitz-watchdog");
-    if (rc < 0) {
-        blz__rt_free(rt, dog->views, size, _Alignof(struct watchdog_view));
-        dog->views = NULL;
-    }
     dog->running = rc == 0;
     return rc;
 }
@@ -224,6 +208,4 @@ void blz__watchdog_stop(blz_rt *rt)
     blz__futex_wake(&dog->state, 1);
     blz__thread_join(dog->thread);
     dog->running = false;
-    blz__rt_free(rt, dog->views, rt->nr_workers * sizeof *dog->views,
-                 _Alignof(struct watchdog_view));
 }

@@ -17,8 +17,15 @@ typedef struct watchdog {
     bool running;
     int64_t limit_ns;
     blz__thread thread;
-    struct watchdog_view *views; /* what it saw of each worker */
 } watchdog;
+
+/* What its last look saw of a worker. */
+typedef struct watchdog_view {
+    uint64_t polls;
+    blz_task *task;
+    int64_t since_ns;
+    bool reported;
+} watchdog_view;
 
 enum { WATCHDOG_AWAKE, WATCHDOG_ASLEEP, WATCHDOG_STOP };
 

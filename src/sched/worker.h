@@ -18,6 +18,7 @@
 #include "sched/local.h"
 #include "sched/park.h"
 #include "sched/runq.h"
+#include "sched/watchdog.h"
 #include "task/task.h"
 
 #include <blitz/runtime.h>
@@ -92,6 +93,7 @@ struct blz_worker {
     blz__cache_aligned blz_task *current; /* being polled; for the watchdog */
     uint64_t parked_at;                   /* 0, or ticks; for the watchdog */
     uint64_t stuck;                       /* polls that it found too long */
+    watchdog_view seen;                   /* its own */
     blz__thread thread;
     bool is_thread;
 };
@@ -128,6 +130,10 @@ blz_task *blz__worker_steal_now_and_then(blz_worker *w);
 
 /* A task of the inject queue, and more of them into the ring; or NULL. */
 blz_task *blz__worker_take_share(blz_worker *w);
+
+/* Spawns, with nothing special, into its own queue. [owner, while no shutdown can begin] */
+int blz__worker_spawn(blz_worker *w, const void *frame, size_t size, blz_handle *handle,
+                      const char *site);
 
 /* Queues. push: in front (LIFO slot); push_back: behind. [owner] */
 void blz__worker_push(blz_worker *w, blz_task *task);
