@@ -29,7 +29,7 @@
  *
  * Cancellation belongs to a scope: the whole task, or the branch of a combinator. When a scope is
  * cancelled, `ops->cancel` is called once on each future of the scope that is being awaited, from
- * the top down, between two polls; NULL means "whatever my child does". After that every further
+ * the top down, between two polls (perhaps before the first); NULL means "whatever my child does". After that every further
  * await in the scope is refused with -ECANCELED, unless it is shielded. A shutdown that loses its
  * patience overrides shields: it may then be called a second time.
  */
@@ -68,7 +68,7 @@ struct blz_future {
 #define BLZ_FUTURE_DELIVERED 0x2u     /* and the futures in it have been told */
 #define BLZ_FUTURE_FORCED    0x4u     /* shields no longer count */
 #define BLZ_FUTURE_REFUSED   0x8u     /* never started: its scope was cancelled */
-#define BLZ_FUTURE_REFUSAL   0x20u    /* task's root: one refused await; counts to 1,000 */
+#define BLZ_FUTURE_REFUSAL   0x20u    /* scope: one refused await; counts to 1,000 */
 #define BLZ_FUTURE_ALWAYS    0x8000u  /* not refused in a cancelled scope: started, and told */
 #define BLZ_FUTURE_SHIELD    0x10000u /* one shield */
 

@@ -144,10 +144,11 @@ bool blz_oneshot_close(blz_oneshot *channel)
     return false;
 }
 
+/* Also before the first poll that got anywhere. If the sender was faster, its value stands. */
 static void recv_cancel(blz_future *future, blz_cx *cx)
 {
     (void)cx;
-    if (future->line == RECV_WAITING && !blz_oneshot_close(((blz_oneshot_wait *)future)->channel))
+    if (!blz_oneshot_close(((blz_oneshot_wait *)future)->channel))
         future->line = RECV_CANCELLED;
 }
 

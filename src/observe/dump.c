@@ -104,13 +104,13 @@ static void add_backtrace(struct dump *d, const blz_task *task)
 /* "fn at /path/file.c:12": the function is the default name. */
 static void add_line(struct dump *d, const blz_task *task, const char *state, bool claimed)
 {
-    const struct task_ext *ext = task_ext(task);
+    const char *given = task_given_name(task);
     const char *origin = blz__task_origin(task), *place = strstr(origin, " at ");
     int name_len = place ? (int)(place - origin) : (int)strlen(origin);
     uint64_t since = blz__load(&task->stamp, RELAXED);
 
-    if (ext && ext->name)
-        add(d, "task %llu \"%s\" %s", (unsigned long long)blz_task_id(task), ext->name, state);
+    if (given)
+        add(d, "task %llu \"%s\" %s", (unsigned long long)blz_task_id(task), given, state);
     else
         add(d, "task %llu \"%.*s\" %s", (unsigned long long)blz_task_id(task), name_len, origin,
             state);

@@ -77,6 +77,8 @@ int blz__options_resolve(blz_options *options, const blz_options *given)
         options->observe = BLZ_OBSERVE_FULL;
     if (options->event_interval == 0)
         options->event_interval = EVENT_INTERVAL;
+    if (options->inject_interval == 1)
+        options->inject_interval = 2; /* or local tasks would never have a turn */
     if (options->budget == 0)
         options->budget = BUDGET;
     if (options->shutdown_ns == 0)

@@ -103,15 +103,16 @@ static void end_joined(blz_task *task, uint32_t unused)
     }
 }
 
-static inline void poll_task(blz_worker *w, blz_task *task, bool joined)
+/* `joiner`: in whose poll this happens, and on whose budget; or NULL. */
+static inline void poll_task(blz_worker *w, blz_task *task, blz_cx *joiner)
 {
     blz_cx cx = {.task = task,
                  .scope = task->root,
                  .worker = w,
-                 .budget = w->rt->budget,
+                 .budget = joiner ? joiner->budget : w->rt->budget,
                  .refs_left = TASK_BIAS};
     uint64_t stamp = blz__load(&task->stamp, RELAXED), start = 0;
-    uint64_t state = task_state_begin(&task->state, joined ? 2 : 1);
+    uint64_t state = task_state_begin(&task->state, joiner ? 2 : 1);
     uint32_t phase = blz__load(&w->rt->phase, RELAXED);
     blz_cx *outer_cx = w->cx;
     bool timed;
@@ -136,10 +137,12 @@ static inline void poll_task(blz_worker *w, blz_task *task, bool joined)
         timed_end(w, task, start);
     w->cx = outer_cx;
     blz__store(&w->current, outer_cx ? outer_cx->task : NULL, RELEASE);
+    if (joiner)
+        joiner->budget = cx.budget;
     if (poll == BLZ_READY) {
         /* release: pairs with the acquire in blz__rt_live */
         blz__store(&w->stats.completed, w->stats.completed + 1, RELEASE);
-        if (joined)
+        if (joiner)
             end_joined(task, cx.refs_left);
         else
             blz__task_complete(task, cx.refs_left);
@@ -152,7 +155,7 @@ static inline void poll_task(blz_worker *w, blz_task *task, bool joined)
 
 void blz__worker_poll(blz_worker *w, blz_task *task)
 {
-    poll_task(w, task, false);
+    poll_task(w, task, NULL);
 }
 
 /* ---- a joined task, run in place ---- */
@@ -161,6 +164,9 @@ void blz__worker_poll(blz_worker *w, blz_task *task)
  * The task that is awaited would be next anyway: it is in the LIFO slot of the worker on which its
  * joiner is about to suspend. Running it here saves suspending and resuming the joiner. As the
  * handle is ours too and no waker exists yet, the state word needs no atomic operation either.
+ *
+ * It counts as a poll like any other, and is paid from the joiner's budget: when it is time to look
+ * at the driver or the inject queue, or the budget is used up, the joiner suspends after all.
  */
 bool blz__sched_run_joined(blz_cx *cx, blz_task *task)
 {
@@ -168,7 +174,8 @@ bool blz__sched_run_joined(blz_cx *cx, blz_task *task)
     uint64_t fresh = task_state_new(true, false);
     bool locked, next_in_line;
 
-    if (w->inline_depth >= INLINE_DEPTH || blz__load(&task->state, ACQUIRE) != fresh)
+    if (w->inline_depth >= INLINE_DEPTH || w->until_events <= 1 || w->until_inject <= 1 ||
+        blz__load(&task->state, ACQUIRE) != fresh)
         return false;
     locked = local_enter(&w->local);
     next_in_line = w->local.lifo == task;
@@ -178,8 +185,10 @@ bool blz__sched_run_joined(blz_cx *cx, blz_task *task)
     if (!next_in_line)
         return false;
     w->inline_depth++;
+    w->until_events--;
+    w->until_inject--;
     stat_inc(w->stats.inline_joins);
-    poll_task(w, task, true);
+    poll_task(w, task, cx);
     w->inline_depth--;
     return true;
 }
@@ -192,8 +201,7 @@ static uint32_t refusals(uint32_t flags)
 void blz__task_refused(blz_cx *cx)
 {
     blz_worker *w = cx->worker;
-
-    uint32_t *flags = &cx->task->root->flags;
+    uint32_t *flags = &cx->scope->flags; /* a branch that is over takes its count along */
 
     stat_inc(w->stats.refused);
     if (refusals(*flags) >= REFUSED_REPORT)

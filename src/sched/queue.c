@@ -105,6 +105,8 @@ static BLZ_COLD void queue_pinned(blz_rt *rt, blz_task *task)
 {
     blz_worker *home = &rt->workers[task_ext(task)->pinned_to];
 
+    if (rt_is_forked(rt))
+        return; /* nobody would run it, and the parent's worker is none of our business */
     if (home == blz__worker_current()) {
         blz__worker_push_back(home, task);
     } else {
@@ -145,7 +147,8 @@ void blz__sched_queue_joiner(blz_task *task)
 {
     blz_worker *w = blz__worker_current();
 
-    if (w && w->rt == blz__heap_rt(task) && !runq_is_empty(&w->ring))
+    if (w && w->rt == blz__heap_rt(task) && !runq_is_empty(&w->ring) &&
+        !(blz__load(&task->state, RELAXED) & TASK_PINNED))
         blz__worker_push_back(w, task);
     else
         blz__sched_queue(task); /* nothing else to do here: it is next, and stays here */
@@ -234,6 +237,13 @@ static inline bool is_turn_of_pinned(uint32_t turn)
     return turn & 2;
 }
 
+/* Whether the tasks whose turn it is, if not that of yielded ones, have anything. */
+static inline bool others_have_work(const blz_worker *w)
+{
+    return !runq_is_empty(&w->ring) ||
+           (blz_unlikely(w->pinned.first) && is_turn_of_pinned(w->turn));
+}
+
 /*
  * The LIFO slot if it is its turn (*lifo is true), or else a yielded task if it is theirs. Tasks
  * that wake each other keep the slot full for ever: when it has had its run, the others have
@@ -246,7 +256,7 @@ static inline blz_task *take_local(blz_worker *w, bool *lifo)
 
     *lifo = newest && w->lifo_run < LIFO_MAX_RUN;
     w->local.lifo = NULL;
-    if (!*lifo && (is_turn_of_yielded(w->turn) || runq_is_empty(&w->ring)))
+    if (!*lifo && (is_turn_of_yielded(w->turn) || !others_have_work(w)))
         task = task_list_take(&w->local.resumed);
     local_leave(&w->local, locked);
 

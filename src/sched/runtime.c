@@ -234,7 +234,7 @@ int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns)
 {
     if (rt_is_forked(rt))
         return -EOWNERDEAD;
-    if (blz__sched_on_worker())
+    if (blz__sched_on_worker() || blz__watchdog_is_me(rt))
         return -EDEADLK;
     if (rt->embedded && !is_turn_owner(rt))
         return -EPERM;
@@ -340,7 +340,7 @@ static int64_t run_root(blz_rt *rt, const void *frame, size_t size, const char *
     int rc;
 
     blz__worker_set_current(root.worker);
-    rc = blz_spawn(&(blz_spawn_args){.rt = rt, .handle = &handle, .site = site}, frame, size);
+    rc = blz__worker_spawn(root.worker, frame, size, &handle, site);
     if (rc == 0) {
         rc = blz_task_on_done(&handle, root_ended, &root);
         if (rc < 0) {

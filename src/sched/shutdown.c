@@ -56,9 +56,20 @@ uint64_t blz__rt_live(const blz_rt *rt)
     return spawned - completed;
 }
 
+void blz__rt_expect_callback(blz_rt *rt)
+{
+    blz__fetch_add(&rt->callbacks, (uint64_t)1, RELAXED);
+}
+
+void blz__rt_callback_done(blz_rt *rt)
+{
+    blz__fetch_sub(&rt->callbacks, (uint64_t)1, RELEASE); /* pairs with check_drained */
+}
+
 void blz__rt_check_drained(blz_rt *rt)
 {
-    if (blz__rt_live(rt) != 0)
+    /* Callbacks last: those of tasks that the sums say have ended are counted by then. */
+    if (blz__rt_live(rt) != 0 || blz__load(&rt->callbacks, ACQUIRE) != 0)
         return;
     blz__store(&rt->drained, 1u, RELEASE); /* pairs with the acquire of whoever waits for it */
     blz__futex_wake(&rt->drained, INT32_MAX);
@@ -96,7 +107,13 @@ static int64_t deadline_after(int64_t grace_ns)
  */
 static void enter_phase(blz_rt *rt, uint32_t phase)
 {
-    blz__swap(&rt->phase, phase, SEQ_CST); /* before the walk; pairs with end_in_pending */
+    uint32_t before = blz__load(&rt->phase, RELAXED);
+
+    do
+        if (before >= phase)
+            return; /* somebody else is further: it never goes back */
+    while (!blz__cas_weak(&rt->phase, &before, phase, SEQ_CST, RELAXED)); /* before the walk; pairs
+                                                                              with end_in_pending */
     if (rt->asymmetric_fences)
         blz__fence_heavy(); /* pairs with the looks at the phase of all workers */
     blz__rt_cancel_idle(rt);

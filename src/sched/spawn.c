@@ -220,6 +220,33 @@ static BLZ_NOINLINE int spawn_remote(blz_rt *rt, const blz_spawn_args *args, con
     return spawn_remote_plain(rt, frame, size, total, args->handle, origin_of(args, frame));
 }
 
+/* More than any frame has, or less than nothing. */
+static inline int check_tail(const void *frame)
+{
+    if (blz_likely(tail_of(frame) <= MAX_TAIL))
+        return 0;
+    return ((const blz_future *)frame)->result < 0 ? -EINVAL : -ENOMEM;
+}
+
+int blz__worker_spawn(blz_worker *w, const void *frame, size_t size, blz_handle *handle,
+                      const char *site)
+{
+    int rc = check_tail(frame);
+
+    if (blz_unlikely(rc < 0))
+        return rc;
+    return spawn_plain(w, frame, size, sizeof(blz_task) + size + tail_of(frame), handle, site);
+}
+
+/*
+ * Inside a poll there is a live task, so that a shutdown cannot be over before the new one is
+ * counted. A hook or a callback of the program on a worker spawns like any other thread.
+ */
+static bool is_polling(const blz_worker *w, const blz_rt *rt)
+{
+    return w && w->rt == rt && w->cx;
+}
+
 int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)
 {
     blz_worker *w = blz__worker_current();
@@ -230,11 +257,11 @@ int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)
         return -ENXIO;
     if (rt_is_forked(rt))
         return -EOWNERDEAD;
-    if (blz_unlikely(tail_of(frame) > MAX_TAIL))
-        return ((const blz_future *)frame)->result < 0 ? -EINVAL : -ENOMEM;
+    if (blz_unlikely(check_tail(frame) < 0))
+        return check_tail(frame);
     if (blz_unlikely(args->scope != NULL))
         total = blz__scope_block_size(total);
-    if (!w || w->rt != rt)
+    if (!is_polling(w, rt))
         return spawn_remote(rt, args, frame, size, total);
     if (args->name || args->local || args->scope)
         return spawn_special(w, args, frame, size, total);
@@ -247,7 +274,7 @@ int blz_spawn_here_(const void *frame, size_t size, blz_handle *handle, const ch
 
     if (blz_unlikely(!w))
         return -ENXIO;
-    if (blz_unlikely(rt_is_forked(w->rt) || tail_of(frame) > MAX_TAIL)) /* let the other say why */
+    if (blz_unlikely(!w->cx || rt_is_forked(w->rt)))
         return blz_spawn(&(blz_spawn_args){.handle = handle, .site = site}, frame, size);
-    return spawn_plain(w, frame, size, sizeof(blz_task) + size + tail_of(frame), handle, site);
+    return blz__worker_spawn(w, frame, size, handle, site);
 }

@@ -24,6 +24,9 @@ enum { IDLE_LOOKS = 4 };
 
 enum { NAME_SIZE = 64 };
 
+/* It looks twice as often; more would be a load of its own. */
+#define MIN_LIMIT_NS BLZ_MSEC
+
 /* ---- a stuck worker ---- */
 
 static void lock_heaps(blz_rt *rt)
@@ -43,9 +46,8 @@ static void unlock_heaps(blz_rt *rt)
 /* "echo at server.c:12" -> "echo" */
 static void copy_name(char *out, const blz_task *task)
 {
-    const struct task_ext *ext = task_ext(task);
-    const char *name = ext && ext->name ? ext->name : blz__task_origin(task);
-    size_t len = ext && ext->name ? strlen(name) : strcspn(name, " ");
+    const char *given = task_given_name(task), *name = given ? given : blz__task_origin(task);
+    size_t len = given ? strlen(name) : strcspn(name, " ");
 
     snprintf(out, NAME_SIZE, "%.*s", (int)len, name);
 }
@@ -159,6 +161,7 @@ static void watchdog_main(void *arg)
     watchdog *dog = &rt->watchdog;
     int idle_looks = 0;
 
+    blz__store(&dog->thread_id, blz__thread_id(), RELAXED);
     while (blz__load(&dog->state, ACQUIRE) != WATCHDOG_STOP) {
         int64_t now_ns = blz__clock_ns();
 
@@ -189,13 +192,18 @@ int blz__watchdog_start(blz_rt *rt)
     watchdog *dog = &rt->watchdog;
     int rc;
 
-    if (rt->options.watchdog_ns < 0)
-        return 0;
-    dog->limit_ns = rt->options.watchdog_ns;
+    if (rt->options.watchdog_ns < 0 || rt->embedded)
+        return 0; /* an embedded runtime has no threads */
+    dog->limit_ns = rt->options.watchdog_ns > MIN_LIMIT_NS ? rt->options.watchdog_ns : MIN_LIMIT_NS;
     blz__store(&dog->state, (uint32_t)WATCHDOG_AWAKE, RELAXED);
     rc = blz__thread_start(&dog->thread, watchdog_main, rt, 0, "blitz-watchdog");
     dog->running = rc == 0;
     return rc;
+}
+
+bool blz__watchdog_is_me(const blz_rt *rt)
+{
+    return blz__load(&rt->watchdog.thread_id, RELAXED) == blz__thread_id();
 }
 
 void blz__watchdog_stop(blz_rt *rt)

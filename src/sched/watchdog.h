@@ -17,6 +17,7 @@ typedef struct watchdog {
     bool running;
     int64_t limit_ns;
     blz__thread thread;
+    uint64_t thread_id;
 } watchdog;
 
 /* What its last look saw of a worker. */
@@ -31,6 +32,9 @@ enum { WATCHDOG_AWAKE, WATCHDOG_ASLEEP, WATCHDOG_STOP };
 
 int blz__watchdog_start(blz_rt *rt);
 void blz__watchdog_stop(blz_rt *rt);
+
+/* Whether this is the watchdog's thread. */
+bool blz__watchdog_is_me(const blz_rt *rt);
 
 /* A worker has woken up. [worker] */
 void blz__watchdog_poke(blz_rt *rt);

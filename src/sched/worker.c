@@ -41,7 +41,7 @@ blz_cx *blz__sched_current_cx(void)
 
 bool blz__sched_on_worker(void)
 {
-    return current_worker != NULL;
+    return current_worker && !rt_is_forked(current_worker->rt);
 }
 
 blz_task *blz_task_current(void)
@@ -105,6 +105,8 @@ static BLZ_NOINLINE void free_foreign(blz_rt *rt, blz__heap *heap, blz_task *tas
     struct blz__chunk *removed = NULL;
     bool counted;
 
+    if (rt_is_forked(rt))
+        return; /* the lock may be held by a thread that the child does not have */
     blz__lock_acquire(&rt->inject.lock);
     counted = rt->ended; /* the block was */
     if (heap == &rt->foreign_heap)

@@ -119,7 +119,9 @@ static void join_cancel(blz_future *future, blz_cx *cx)
     blz_task *task = join->handle->task;
 
     (void)cx;
-    if (future->line == JOIN_WAITING && task_state_clear_join(&task->state)) {
+    if (future->line == JOIN_START)
+        future->line = JOIN_CANCELLED;
+    else if (future->line == JOIN_WAITING && task_state_clear_join(&task->state)) {
         blz__plain_write(&task->join);
         blz_waker_drop(&task->join);
         future->line = JOIN_CANCELLED;
@@ -213,13 +215,20 @@ struct on_done {
     void *arg;
 };
 
-static void on_done_complete(void *data, blz_task *task)
+static struct on_done take_hook(void *data, blz_task *task)
 {
     struct on_done hook = *(struct on_done *)data;
-    int64_t result = task_result(task);
 
     blz__rt_free(blz__heap_rt(task), data, sizeof hook, _Alignof(struct on_done));
-    hook.fn(hook.arg, result);
+    return hook;
+}
+
+static void on_done_complete(void *data, blz_task *task)
+{
+    struct on_done hook = take_hook(data, task);
+
+    hook.fn(hook.arg, task_result(task));
+    blz__rt_callback_done(blz__heap_rt(task)); /* our worker keeps the runtime */
 }
 
 static const struct join_hook_ops on_done_ops = {.complete = on_done_complete};
@@ -239,8 +248,12 @@ int blz_task_on_done(blz_handle *handle, void (*fn)(void *arg, int64_t result), 
     *hook = (struct on_done){fn, arg};
     blz__plain_write(&task->join);
     task->join = (blz_waker){hook, &on_done_ops.waker};
-    if (!task_state_set_join(&task->state))
-        on_done_complete(hook, task);
+    blz__rt_expect_callback(blz__heap_rt(task));
+    if (!task_state_set_join(&task->state)) {
+        blz__rt_callback_done(blz__heap_rt(task));
+        struct on_done now = take_hook(hook, task);
+        now.fn(now.arg, task_result(task));
+    }
     blz_handle_detach(handle);
     return 0;
 }

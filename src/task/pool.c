@@ -29,13 +29,13 @@ void blz__pool_init(blz__pool *pool, const blz_allocator *allocator)
 #endif
 }
 
-static struct blz__span *span_new(blz__pool *pool)
+static struct blz__span *span_new(blz__pool *pool, bool huge)
 {
     struct blz__span *span = blz__alloc(pool->allocator, sizeof *span, _Alignof(struct blz__span));
 
     if (!span)
         return NULL;
-    span->base = blz__pages_map(SPAN_SIZE, pool->nr_spans >= SPANS_BEFORE_HUGE);
+    span->base = blz__pages_map(SPAN_SIZE, huge);
     if (!span->base) {
         blz__free(pool->allocator, span, sizeof *span, _Alignof(struct blz__span));
         return NULL;
@@ -50,37 +50,40 @@ static void span_free(blz__pool *pool, struct blz__span *span)
     blz__free(pool->allocator, span, sizeof *span, _Alignof(struct blz__span));
 }
 
-/* Takes a chunk of the first span that has one. Under the lock. */
-static struct blz__chunk *take_from_spans(blz__pool *pool)
+static struct blz__chunk *take_from_span(struct blz__span *span)
 {
-    for (struct blz__span *span = pool->spans; span; span = span->next) {
-        if (!span->free)
-            continue;
-        int i = __builtin_ctz(span->free);
-        span->free &= span->free - 1;
-        struct blz__chunk *chunk = (void *)(span->base + (size_t)i * HEAP_CHUNK);
-        chunk->span = span;
-        return chunk;
-    }
-    return NULL;
+    int i = __builtin_ctz(span->free);
+    struct blz__chunk *chunk = (void *)(span->base + (size_t)i * HEAP_CHUNK);
+
+    span->free &= span->free - 1;
+    chunk->span = span;
+    return chunk;
 }
 
 static struct blz__chunk *take_from_system(blz__pool *pool)
 {
+    struct blz__span *span;
+    struct blz__chunk *chunk = NULL;
+    bool huge;
+
     blz__lock_acquire(&pool->lock);
-    struct blz__chunk *chunk = take_from_spans(pool);
+    for (span = pool->spans; span && !span->free; span = span->next)
+        ;
+    if (span)
+        chunk = take_from_span(span);
+    huge = pool->nr_spans >= SPANS_BEFORE_HUGE;
     blz__lock_release(&pool->lock);
     if (chunk)
         return chunk;
 
-    struct blz__span *span = span_new(pool);
+    span = span_new(pool, huge);
     if (!span)
         return NULL;
+    chunk = take_from_span(span);
     blz__lock_acquire(&pool->lock);
     span->next = pool->spans;
     pool->spans = span;
     pool->nr_spans++;
-    chunk = take_from_spans(pool);
     blz__lock_release(&pool->lock);
     return chunk;
 }

@@ -111,12 +111,18 @@ static blz_poll map_poll(blz_future *self, blz_cx *cx)
     return blz_future_done(self, map->fn(map->arg, result));
 }
 
+/* A future around another one, which is refused only if the inner one may be. */
+static blz_future wrapper_of(const blz_future_ops *ops, blz_future *inner)
+{
+    return (blz_future){.ops = ops, .child = inner, .flags = inner->flags & BLZ_FUTURE_ALWAYS};
+}
+
 static const blz_future_ops map_ops = {.name = "map", .poll = map_poll};
 
 blz_future *blz_map_init(blz_map *op, blz_future *inner, int64_t (*fn)(void *arg, int64_t result),
                          void *arg)
 {
-    *op = (blz_map){.future = {.ops = &map_ops, .child = inner}, .fn = fn, .arg = arg};
+    *op = (blz_map){.future = wrapper_of(&map_ops, inner), .fn = fn, .arg = arg};
     return &op->future;
 }
 
@@ -159,7 +165,7 @@ static const blz_future_ops then_ops = {.name = "then", .poll = then_poll};
 blz_future *blz_then_init(blz_then *op, blz_future *inner,
                           blz_future *(*fn)(void *arg, int64_t result), void *arg)
 {
-    *op = (blz_then){.future = {.ops = &then_ops, .child = inner}, .fn = fn, .arg = arg};
+    *op = (blz_then){.future = wrapper_of(&then_ops, inner), .fn = fn, .arg = arg};
     return &op->future;
 }
 

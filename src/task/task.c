@@ -157,8 +157,8 @@ const char *blz__task_origin(const blz_task *task)
 
 const char *blz_task_name(const blz_task *task)
 {
-    struct task_ext *ext = task_ext(task);
-    return ext && ext->name ? ext->name : task->root->ops->name;
+    const char *given = task_given_name(task);
+    return given ? given : task->root->ops->name;
 }
 
 int blz__task_make_ext(blz_task *task)
@@ -176,7 +176,8 @@ int blz__task_make_ext(blz_task *task)
     blz__heap *heap = blz__heap_of(task);
     blz__lock_acquire(&heap->walk_lock); /* dumps see both words change at once */
     blz__store(&task->origin, (uintptr_t)ext, RELAXED);
-    blz__store(&task->id, blz__load(&task->id, RELAXED) | 1, RELAXED);
+    /* release: the ext; pairs with the acquire in task_has_ext */
+    blz__store(&task->id, blz__load(&task->id, RELAXED) | 1, RELEASE);
     blz__lock_release(&heap->walk_lock);
     return 0;
 }
@@ -187,6 +188,8 @@ void blz__task_drop_ext(blz_task *task)
     blz__heap *heap = blz__heap_of(task);
     struct task_ext *ext = task_ext(task);
 
+    if (blz__rt_is_forked(rt))
+        return; /* the lock may be held by a thread that the child does not have */
     blz__lock_acquire(&heap->walk_lock);
     blz__store(&task->origin, (uintptr_t)ext->origin, RELAXED);
     blz__store(&task->id, blz__load(&task->id, RELAXED) & ~(uint64_t)1, RELAXED);
@@ -198,34 +201,30 @@ void blz__task_drop_ext(blz_task *task)
     if (ext->locals)
         blz__rt_free(rt, ext->locals, ext->max_locals * sizeof *ext->locals,
                      _Alignof(struct task_local));
-    if (ext->name)
-        blz__rt_free(rt, ext->name, ext->name_size, 1);
+    while (ext->name) {
+        struct task_name *older = ext->name->older;
+        blz__rt_free(rt, ext->name, ext->name->size, _Alignof(struct task_name));
+        ext->name = older;
+    }
     blz__rt_free(rt, ext, sizeof *ext, _Alignof(struct task_ext));
 }
 
 int blz__task_rename(blz_task *task, const char *name)
 {
-    blz_rt *rt = blz__heap_rt(task);
-    size_t size = strlen(name) + 1;
-    char *copy, *old;
+    size_t len = strlen(name) + 1, size = sizeof(struct task_name) + len;
+    struct task_name *newest;
     int rc = blz__task_make_ext(task);
 
     if (rc < 0)
         return rc;
-    copy = blz__rt_alloc(rt, size, 1);
-    if (!copy)
+    newest = blz__rt_alloc(blz__heap_rt(task), size, _Alignof(struct task_name));
+    if (!newest)
         return -ENOMEM;
-    memcpy(copy, name, size);
     struct task_ext *ext = task_ext(task);
-    blz__heap *heap = blz__heap_of(task);
-    size_t old_size = ext->name_size;
-    blz__lock_acquire(&heap->walk_lock);
-    old = ext->name;
-    ext->name = copy;
-    ext->name_size = size;
-    blz__lock_release(&heap->walk_lock);
-    if (old)
-        blz__rt_free(rt, old, old_size, 1);
+    newest->older = ext->name;
+    newest->size = size;
+    memcpy(newest->text, name, len);
+    blz__store(&ext->name, newest, RELEASE); /* pairs with the acquire in task_given_name */
     return 0;
 }
 

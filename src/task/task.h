@@ -17,10 +17,16 @@ struct task_local {
     void *value;
 };
 
+/* Names that were replaced stay until the task goes: others may be reading them. */
+struct task_name {
+    struct task_name *older;
+    size_t size; /* of the whole */
+    char text[];
+};
+
 struct task_ext {
     const char *origin;
-    char *name;
-    size_t name_size;
+    struct task_name *name; /* the newest, or NULL */
     struct task_local *locals;
     uint32_t nr_locals, max_locals;
     uint32_t pinned_to;
@@ -28,12 +34,21 @@ struct task_ext {
 
 static inline bool task_has_ext(const blz_task *task)
 {
-    return blz__load(&task->id, RELAXED) & 1;
+    return blz__load(&task->id, ACQUIRE) & 1; /* pairs with the release in make_ext */
 }
 
 static inline struct task_ext *task_ext(const blz_task *task)
 {
     return task_has_ext(task) ? (struct task_ext *)blz__load(&task->origin, RELAXED) : NULL;
+}
+
+/* The name that was given to it, or NULL. */
+static inline const char *task_given_name(const blz_task *task)
+{
+    const struct task_ext *ext = task_ext(task);
+    const struct task_name *name = ext ? blz__load(&ext->name, ACQUIRE) : NULL; /* see rename */
+
+    return name ? name->text : NULL;
 }
 
 /* Gives the task an ext. Before it is published, or by the task itself. -ENOMEM */
@@ -134,6 +149,10 @@ void blz__sched_free_block(blz_task *task);
  * never ran before. `cx` is the joiner's. False: nothing happened. [task]
  */
 bool blz__sched_run_joined(blz_cx *cx, blz_task *task);
+
+/* A callback of the program will run when a task ends, and has run: the shutdown waits for it. */
+void blz__rt_expect_callback(blz_rt *rt);
+void blz__rt_callback_done(blz_rt *rt);
 
 /* Counts a refused await, and reports a task that ignores them. [task] */
 void blz__task_refused(blz_cx *cx);
