@@ -286,26 +286,25 @@ static void loot_goes_only_into_free_slots(void)
     take_the_rest();
 }
 
+/* No state twice: the parcels are handed over by what is being modelled. */
+#define DEEP .preemptions = 3, .reduce = true
+
 static const struct model models[] = {
-    {"owner_and_thief_share_the_tasks", owner_and_thief_share_the_tasks, {.preemptions = 3}},
-    {"positions_wrap", positions_wrap, {.preemptions = 3}},
+    {"owner_and_thief_share_the_tasks", owner_and_thief_share_the_tasks, {DEEP}},
+    {"positions_wrap", positions_wrap, {DEEP}},
     {"the_owner_fills_only_what_the_thief_has_left",
      the_owner_fills_only_what_the_thief_has_left,
-     {.preemptions = 3}},
-    {"a_full_ring_wraps", a_full_ring_wraps, {.preemptions = 3}},
-    {"a_full_ring_spills_while_a_thief_steals",
-     a_full_ring_spills_while_a_thief_steals,
-     {.preemptions = 3}},
-    {"what_a_spill_keeps_can_be_stolen", what_a_spill_keeps_can_be_stolen, {.preemptions = 3}},
-    {"room_is_never_less_than_promised", room_is_never_less_than_promised, {.preemptions = 3}},
-    {"length_is_never_nonsense", length_is_never_nonsense, {.preemptions = 3}},
-    {"two_thieves_never_take_the_same", two_thieves_never_take_the_same, {0}},
-    {"a_thief_and_an_owner_at_the_last_task",
-     a_thief_and_an_owner_at_the_last_task,
-     {.preemptions = 3}},
-    {"a_thief_is_robbed", a_thief_is_robbed, {.preemptions = 3}},
-    {"loot_can_be_stolen_in_turn", loot_can_be_stolen_in_turn, {0}},
-    {"loot_goes_only_into_free_slots", loot_goes_only_into_free_slots, {.preemptions = 3}},
+     {DEEP}},
+    {"a_full_ring_wraps", a_full_ring_wraps, {DEEP}},
+    {"a_full_ring_spills_while_a_thief_steals", a_full_ring_spills_while_a_thief_steals, {DEEP}},
+    {"what_a_spill_keeps_can_be_stolen", what_a_spill_keeps_can_be_stolen, {DEEP}},
+    {"room_is_never_less_than_promised", room_is_never_less_than_promised, {DEEP}},
+    {"length_is_never_nonsense", length_is_never_nonsense, {DEEP}},
+    {"two_thieves_never_take_the_same", two_thieves_never_take_the_same, {DEEP}},
+    {"a_thief_and_an_owner_at_the_last_task", a_thief_and_an_owner_at_the_last_task, {DEEP}},
+    {"a_thief_is_robbed", a_thief_is_robbed, {DEEP}},
+    {"loot_can_be_stolen_in_turn", loot_can_be_stolen_in_turn, {DEEP}},
+    {"loot_goes_only_into_free_slots", loot_goes_only_into_free_slots, {DEEP}},
 };
 
 MODEL_MAIN(models)
