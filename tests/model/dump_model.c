@@ -156,7 +156,7 @@ static void tear_down(void)
 static void a_task_that_is_woken_while_it_is_dumped_runs(void)
 {
     set_up("\"waits\"", NULL);
-    model_assert(BLZ_SPAWN_JOIN(&handle, waits) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN_JOIN(&handle, waits)) == 0);
     small_rt_poll_all(&rt->workers[0]);
     model_thread dump = model_start(dumper, NULL), firing = model_start(fire, NULL);
     model_assert(small_rt_join(&rt->workers[0], &handle) == 0);
@@ -169,7 +169,7 @@ static void a_task_that_is_woken_while_it_is_dumped_runs(void)
 static void a_task_that_is_cancelled_while_it_is_dumped_ends(void)
 {
     set_up("\"sleeper\"", NULL);
-    model_assert(BLZ_SPAWN_JOIN(&handle, sleeper) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN_JOIN(&handle, sleeper)) == 0);
     small_rt_poll_all(&rt->workers[0]);
     model_thread dump = model_start(dumper, NULL), cancel = model_start(canceller, NULL);
     model_assert(small_rt_join(&rt->workers[0], &(blz_handle){blz_task_ref(handle.task), 0}) ==
@@ -186,7 +186,7 @@ static void a_task_that_ends_while_it_is_dumped_is_freed_once(void)
 {
     set_up("\"waits\"", NULL);
     fired = 1;
-    model_assert(BLZ_SPAWN(waits) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN(waits)) == 0);
     model_thread dump = model_start(dumper, NULL);
     small_rt_poll_all(&rt->workers[0]);
     model_join(dump);
@@ -197,7 +197,7 @@ static void a_task_that_ends_while_it_is_dumped_is_freed_once(void)
 static void tasks_that_come_and_go_are_dumped_as_they_are(void)
 {
     set_up("\"spawns\"", "\"sleeper\"");
-    model_assert(BLZ_SPAWN(spawns) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN(spawns)) == 0);
     model_thread dump = model_start(dumper, NULL);
     small_rt_poll_all(&rt->workers[0]);
     blz__rt_cancel_idle(rt);
@@ -211,7 +211,8 @@ static void a_name_that_changes_is_read_whole(void)
 {
     set_up("\"old\"", "\"new\"");
     names[2] = "\"renames\""; /* has ended, and its name is gone */
-    model_assert(BLZ_SPAWN_WITH((&(blz_spawn_args){.name = "old"}), renames) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0],
+                             BLZ_SPAWN_WITH((&(blz_spawn_args){.name = "old"}), renames)) == 0);
     model_thread dump = model_start(dumper, NULL);
     small_rt_poll_all(&rt->workers[0]);
     model_join(dump);

@@ -65,8 +65,7 @@ static void set_up(unsigned workers)
     rt = small_rt_new(workers, NULL);
     calls = 0;
     joined = 0;
-    small_rt_be(&rt->workers[workers - 1]);
-    model_assert(BLZ_SPAWN_JOIN(&handle, child) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[workers - 1], BLZ_SPAWN_JOIN(&handle, child)) == 0);
     small_rt_be(NULL);
 }
 
@@ -139,8 +138,7 @@ static void a_callback_is_called_once(void)
 
 static void spawn_joiner(void)
 {
-    small_rt_be(&rt->workers[0]);
-    model_assert(BLZ_SPAWN(joiner) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN(joiner)) == 0);
 }
 
 static void a_task_that_joins_gets_the_result(void)
@@ -194,8 +192,8 @@ static void a_join_that_is_taken_back_can_be_repeated(void)
     struct fickle frame = {.blz_frame.ops = &fickle_ops};
 
     set_up(2);
-    small_rt_be(&rt->workers[0]);
-    model_assert(blz_spawn(&(blz_spawn_args){.rt = rt}, &frame, sizeof frame) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0],
+                             blz_spawn(&(blz_spawn_args){.rt = rt}, &frame, sizeof frame)) == 0);
     model_thread thread = start_worker(1);
     small_rt_poll_all(&rt->workers[0]);
     model_join(thread);
@@ -240,8 +238,7 @@ static void a_task_joined_in_place_may_be_rescued_meanwhile(void)
 {
     rt = small_rt_new(2, NULL);
     joined = 0;
-    small_rt_be(&rt->workers[0]);
-    model_assert(BLZ_SPAWN(parent) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN(parent)) == 0);
     model_thread thread = model_start(rescuer, NULL);
     small_rt_poll_all(&rt->workers[0]);
     model_join(thread);

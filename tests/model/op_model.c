@@ -189,8 +189,8 @@ static void set_up(const void *frame, size_t size)
         fake_driver_of(rt->workers[i].driver)->script = kernel;
         fake_driver_of(rt->workers[i].driver)->answers_cancels = answers;
     }
-    small_rt_be(&rt->workers[0]);
-    model_assert(blz_spawn(&(blz_spawn_args){.handle = &handle}, frame, size) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0],
+                             blz_spawn(&(blz_spawn_args){.handle = &handle}, frame, size)) == 0);
     small_rt_poll_all(&rt->workers[0]);
 }
 

@@ -230,8 +230,7 @@ static void a_task_that_hands_over_to_another_is_never_missed(void)
 {
     rt = small_rt_new(1, NULL);
     finished = false;
-    small_rt_be(&rt->workers[0]);
-    model_assert(BLZ_SPAWN(first) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN(first)) == 0);
     model_thread other = model_start(count, NULL);
     small_rt_poll_all(&rt->workers[0]);
     model_join(other);
@@ -253,8 +252,7 @@ static void a_task_that_hands_over_to_another_worker_is_never_missed(void)
     rt = small_rt_new(2, NULL);
     rt->lifo = false; /* what is spawned can be stolen */
     finished = false;
-    small_rt_be(&rt->workers[0]);
-    model_assert(BLZ_SPAWN(first) == 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN(first)) == 0);
     model_thread summing = model_start(count, NULL);
     model_thread stealing = model_start(thief, &rt->workers[1]);
     small_rt_poll_all(&rt->workers[0]);

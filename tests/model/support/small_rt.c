@@ -23,6 +23,20 @@ void small_rt_be(blz_worker *w)
     blz__worker_set_current(w);
 }
 
+void small_rt_pretend(blz_worker *w)
+{
+    static blz_cx in_a_poll;
+
+    blz__worker_set_current(w);
+    w->cx = &in_a_poll;
+}
+
+int small_rt_pretended(blz_worker *w, int rc)
+{
+    w->cx = NULL;
+    return rc;
+}
+
 bool small_rt_poll(blz_worker *w)
 {
     blz_task *task = blz__worker_next(w);

@@ -5,7 +5,7 @@
  *
  *     blz_rt *rt = small_rt_new(2, NULL);
  *     small_rt_be(&rt->workers[0]);
- *     ...spawn...
+ *     model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN(child)) == 0);
  *     while (small_rt_poll(&rt->workers[0]))
  *         ;
  *     small_rt_free(rt);
@@ -22,6 +22,11 @@ void small_rt_free(blz_rt *rt);
 
 /* The calling fibre is this worker from now on; NULL: a thread of its own. */
 void small_rt_be(blz_worker *w);
+
+/* A spawn as a task on this worker would do it: into the worker's own queues. */
+#define SMALL_RT_ON(w, spawn) (small_rt_pretend(w), small_rt_pretended((w), (spawn)))
+void small_rt_pretend(blz_worker *w);
+int small_rt_pretended(blz_worker *w, int rc);
 
 /* Polls one task of the worker's own queues or of the inject queue. False: there is none. */
 bool small_rt_poll(blz_worker *w);
