@@ -7,13 +7,7 @@
 
 #include <sched.h>
 
-enum { ROUNDS = 2000, SLOW_ROUNDS = 300, SOAK_FACTOR = 100 };
-
-static int rounds(void)
-{
-    int n = is_sanitized() ? SLOW_ROUNDS : ROUNDS;
-    return is_soak() ? n * SOAK_FACTOR : n;
-}
+enum { ROUNDS = 2000, SPAWN_ROUNDS = 100 };
 
 /* A thread that does one thing over and over, in step with the test. */
 struct partner {
@@ -93,7 +87,7 @@ static void a_runtime_may_go_while_the_last_waker_is_still_at_work(void **state)
     (void)state;
     allow_seconds(60);
     partner_begin(&partner, act_send);
-    for (int i = 0; i < rounds(); i++) {
+    for (int i = 0; i < scaled(ROUNDS); i++) {
         blz_rt *rt = new_rt(&(blz_options){.workers = 1 + (unsigned)i % 3, .watchdog_ns = -1});
         blz_handle handle;
         blz_oneshot_init(&partner.channel);
@@ -131,7 +125,7 @@ static void a_runtime_may_go_while_the_last_reference_is_dropped(void **state)
     (void)state;
     allow_seconds(60);
     partner_begin(&partner, act_detach);
-    for (int i = 0; i < rounds(); i++) {
+    for (int i = 0; i < scaled(ROUNDS); i++) {
         blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
         blz_handle mine;
         check(BLZ_SPAWN_ON(rt, &partner.handle, large) == 0);
@@ -151,7 +145,7 @@ static void a_runtime_may_go_while_the_last_reference_is_dropped(void **state)
 
 /* ---- a spawn ---- */
 
-enum { SPAWNERS = 8, SPAWN_ROUNDS = 100, SLOW_SPAWN_ROUNDS = 25 };
+enum { SPAWNERS = 8 };
 
 struct spawners {
     blz_rt *rt;
@@ -222,21 +216,17 @@ static void spawn_into_shutdown(bool started, int delay)
 
 static void threads_spawn_while_the_runtime_shuts_down(void **state)
 {
-    int n = is_sanitized() ? SLOW_SPAWN_ROUNDS : SPAWN_ROUNDS;
-
     (void)state;
     allow_seconds(60);
-    for (int i = 0; i < (is_soak() ? n * SOAK_FACTOR : n); i++)
+    for (int i = 0; i < scaled(SPAWN_ROUNDS); i++)
         spawn_into_shutdown(true, i % 50);
 }
 
 static void the_first_spawns_race_with_the_shutdown(void **state)
 {
-    int n = is_sanitized() ? SLOW_SPAWN_ROUNDS : SPAWN_ROUNDS;
-
     (void)state;
     allow_seconds(60);
-    for (int i = 0; i < (is_soak() ? n * SOAK_FACTOR : n); i++)
+    for (int i = 0; i < scaled(SPAWN_ROUNDS); i++)
         spawn_into_shutdown(false, i % 20);
 }
 

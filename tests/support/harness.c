@@ -18,6 +18,9 @@ enum {
     LINGER_SECONDS = 10,
     SHUTDOWN_SECONDS = 20,
     NR_FATAL = 5,
+    THREAD_SANITIZER = 10,
+    ADDRESS_SANITIZER = 3,
+    SOAK_FACTOR = 100,
 };
 
 static struct {
@@ -74,16 +77,56 @@ bool is_soak(void)
     return soak && soak[0] && soak[0] != '0';
 }
 
+/* By about how much a sanitizer slows things down. */
+static int slowdown(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    return THREAD_SANITIZER;
+#elif defined(__SANITIZE_ADDRESS__)
+    return ADDRESS_SANITIZER;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    return THREAD_SANITIZER;
+#elif __has_feature(address_sanitizer)
+    return ADDRESS_SANITIZER;
+#endif
+#endif
+    return 1;
+}
+
 bool is_sanitized(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    return true;
-#endif
-#endif
-    return false;
+    return slowdown() != 1;
+}
+
+int64_t scaled(int64_t count)
+{
+    count = (count + slowdown() - 1) / slowdown();
+    return is_soak() ? SOAK_FACTOR * count : count;
+}
+
+uint32_t random_below(uint64_t *seed, uint32_t n)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((*seed >> 33) * n >> 31);
+}
+
+void use_one_cpu(bool one)
+{
+    static cpu_set_t all;
+    cpu_set_t first;
+    int cpu = 0;
+
+    if (!one) {
+        check(sched_setaffinity(0, sizeof all, &all) == 0);
+        return;
+    }
+    check(sched_getaffinity(0, sizeof all, &all) == 0);
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    CPU_ZERO(&first);
+    CPU_SET(cpu, &first);
+    check(sched_setaffinity(0, sizeof first, &first) == 0);
 }
 
 void check_failed(const char *condition, const char *file, int line, const char *fn)

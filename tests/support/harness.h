@@ -80,6 +80,15 @@ bool is_soak(void);
 /* Whether a sanitizer slows everything down. */
 bool is_sanitized(void);
 
+/* How many of something a stress test makes: fewer with a sanitizer, many more with SOAK=1. */
+int64_t scaled(int64_t count);
+
+/* A random number, the same in every run of one thread; *seed is its state. */
+uint32_t random_below(uint64_t *seed, uint32_t n);
+
+/* This thread, and those that it starts, on one CPU from now on; or where it was before. */
+void use_one_cpu(bool one);
+
 /* ---- runtimes ---- */
 
 /* Has test_memory() if the options name no allocator; its tasks are printed if the test hangs. */

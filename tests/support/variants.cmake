@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Programs that are built in a special way.
+#
+#   stress/NAME_tiny    the stress test NAME against a library with queues of four tasks and two
+#                       references to a poll, so that what is rare happens all the time
+#   fault/*             calls of the system that can be made to fail (support/faulty.h)
+
+add_library(blitz_tiny STATIC ${BLITZ_SOURCES})
+blitz_c11(blitz_tiny)
+target_link_libraries(blitz_tiny PUBLIC blitz_internal)
+target_compile_definitions(blitz_tiny PUBLIC RUNQ_CAPACITY=4u TASK_BIAS=2u)
+
+foreach(name IN ITEMS steal life waker)
+    set(target stress_${name}_tiny)
+    add_executable(${target} ${CMAKE_CURRENT_SOURCE_DIR}/stress/${name}_stress.c)
+    blitz_c11(${target})
+    target_compile_options(${target} PRIVATE -UNDEBUG)
+    target_include_directories(${target} PRIVATE
+        ${CMAKE_CURRENT_SOURCE_DIR}/support ${CMOCKA_INCLUDE_DIR})
+    target_link_libraries(${target} PRIVATE
+        blitz_test_support_objects ${CMOCKA_LIBRARY} blitz_tiny m)
+    set_target_properties(${target} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY stress OUTPUT_NAME ${name}_tiny)
+    add_test(NAME stress.${name}_tiny COMMAND ${target})
+    blitz_register(stress ${name}_tiny 120)
+    set_tests_properties(stress.${name}_tiny PROPERTIES PROCESSORS 2)
+endforeach()
