@@ -328,6 +328,7 @@ static void root_ended(void *arg, int64_t result)
     struct root_done *root = arg;
     blz_worker *worker = root->worker; /* root is gone once it is done */
 
+    blz__plain_write(&root->result);
     root->result = result;
     blz__store(&root->done, 1u, RELEASE); /* pairs with the acquire in blz__worker_run */
     parker_unpark(&worker->parker);
@@ -352,6 +353,7 @@ static int64_t run_root(blz_rt *rt, const void *frame, size_t size, const char *
     if (rc < 0)
         return rc;
     blz__worker_run(root.worker, &root.done, INT64_MAX);
+    blz__plain_read(&root.result);
     return root.result;
 }
 
