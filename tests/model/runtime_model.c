@@ -453,6 +453,32 @@ static void run_with_a_second_worker(void)
     model_assert(BLZ_RUN_WITH(&given, family) == 7);
 }
 
+/* Then it ends on the other worker, and this one must hear of it. */
+static void the_root_may_be_stolen(void)
+{
+    blz_options given = options(2);
+
+    reset();
+    given.disable_lifo = true;
+    model_assert(BLZ_RUN_WITH(&given, note, .ran = &first_ran) == 7);
+    must_have_run(&first_ran);
+}
+
+/* ---- workers that sleep in their drivers ---- */
+
+static void a_worker_asleep_in_its_driver_is_woken(void)
+{
+    blz_options given = options(1);
+
+    reset();
+    model_assert(blz__rt_create(&rt, &given, &fake_driver_ops) == 0);
+    fake_driver_of(rt->workers[0].driver)->busy = true;
+    model_assert(blz__rt_start(rt, false) == 0);
+    model_assert(BLZ_BLOCK_ON(rt, note, .ran = &first_ran) == 7);
+    must_have_run(&first_ran);
+    end();
+}
+
 /* ---- embedded ---- */
 
 static void begin_embedded(void)
@@ -468,7 +494,7 @@ static void begin_embedded(void)
 static void turn_until(const uint32_t *ran)
 {
     while (!*ran) {
-        fake_driver_wait_readable((fake_driver *)rt->workers[0].driver);
+        fake_driver_wait_readable(fake_driver_of(rt->workers[0].driver));
         model_assert(blz_rt_turn(rt) >= 0);
     }
 }
@@ -577,6 +603,10 @@ static const struct model models[] = {
      {WIDE, .stale_reads = MODEL_NONE}},
     {"run_is_a_whole_life", run_is_a_whole_life, {NARROW, .stale_reads = 3}},
     {"run_with_a_second_worker", run_with_a_second_worker, {NARROW, .stale_reads = 1}},
+    {"the_root_may_be_stolen", the_root_may_be_stolen, {NARROW, .stale_reads = 1}},
+    {"a_worker_asleep_in_its_driver_is_woken",
+     a_worker_asleep_in_its_driver_is_woken,
+     {NARROW, .stale_reads = 1}},
     {"a_spawn_makes_the_fd_readable", a_spawn_makes_the_fd_readable, {NARROW, .stale_reads = 2}},
     {"a_spawn_during_a_turn_is_not_missed",
      a_spawn_during_a_turn_is_not_missed,
