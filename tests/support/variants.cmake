@@ -26,3 +26,13 @@ foreach(name IN ITEMS steal life waker)
     blitz_register(stress ${name}_tiny 120)
     set_tests_properties(stress.${name}_tiny PROPERTIES PROCESSORS 2)
 endforeach()
+
+foreach(source IN LISTS fault)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_fault$" "" name ${name})
+    foreach(call IN ITEMS pthread_create calloc mmap madvise eventfd syscall)
+        target_link_options(fault_${name} PRIVATE LINKER:--wrap=${call})
+    endforeach()
+    # The wrappers are found although the library comes after them.
+    target_link_options(fault_${name} PRIVATE LINKER:--undefined=fail_call)
+endforeach()
