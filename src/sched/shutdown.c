@@ -73,6 +73,7 @@ void blz__rt_check_drained(blz_rt *rt)
         return;
     blz__store(&rt->drained, 1u, RELEASE); /* pairs with the acquire of whoever waits for it */
     blz__futex_wake(&rt->drained, INT32_MAX);
+    blz__plain_read(&rt->closer);
     if (rt->closer)
         parker_unpark(&rt->closer->parker);
 }
@@ -129,6 +130,7 @@ static bool close_doors(blz_rt *rt, blz_worker *self, bool *started)
     rt->stopped = true;
     *started = rt->started;
     if (first) {
+        blz__plain_write(&rt->closer);
         rt->closer = self;
         inject_close(&rt->inject); /* before anyone else may see that there are no tasks */
     }
