@@ -143,6 +143,17 @@ static void the_end_waits_for_a_detached_task(void)
     must_have_run(&first_ran);
 }
 
+/* Without the joins that a free makes: the count of completed tasks carries what they did. */
+static void a_shutdown_comes_after_what_the_tasks_did(void)
+{
+    reset();
+    begin(1);
+    model_assert(BLZ_SPAWN_ON(rt, NULL, note, .ran = &first_ran) == 0);
+    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    must_have_run(&first_ran);
+    end();
+}
+
 static int spawn_rc;
 
 static void try_to_spawn(void *unused)
@@ -407,7 +418,10 @@ static void a_stuck_worker_holds_nothing_back(void)
     end();
 }
 
-/* Its child is in memory of the worker that it keeps busy: the other one runs it. */
+/*
+ * Its child is in memory of the worker that it keeps busy: the other one runs it. The memory may be
+ * back for the second child.
+ */
 struct stuck_parent {
     BLZ_FRAME;
     int64_t rc;
@@ -420,6 +434,8 @@ BLZ_ASYNC(stuck_parent)
     model_assert(self->rc == 0);
     while (!blz__load(&freed, ACQUIRE))
         blz__futex_wait(&freed, 0);
+    self->rc = BLZ_SPAWN(note, .ran = &first_ran);
+    model_assert(self->rc == 0);
     BLZ_END(1);
 }
 
@@ -428,11 +444,13 @@ static void the_memory_of_a_stolen_task_goes_home(void)
 {
     blz_options given = options(2);
 
+    reset();
     freed = 0;
     given.disable_lifo = true;
     model_assert(blz_rt_new(&rt, &given) == 0);
     model_assert(BLZ_BLOCK_ON(rt, stuck_parent) == 1);
     end();
+    must_have_run(&first_ran);
 }
 
 /* ---- the caller as a worker ---- */
@@ -579,6 +597,9 @@ static const struct model models[] = {
     {"two_threads_start_the_runtime", two_threads_start_the_runtime, {WIDE, .stale_reads = 1}},
     {"the_end_waits_for_a_detached_task",
      the_end_waits_for_a_detached_task,
+     {NARROW, .stale_reads = 2}},
+    {"a_shutdown_comes_after_what_the_tasks_did",
+     a_shutdown_comes_after_what_the_tasks_did,
      {NARROW, .stale_reads = 2}},
     {"a_spawn_comes_before_the_end_or_not_at_all",
      a_spawn_comes_before_the_end_or_not_at_all,
