@@ -65,7 +65,9 @@ typedef struct blz_options {
     uint64_t seed;            /* BLZ_SEED; of the choice of victims; default: random */
     int64_t shutdown_ns;      /* blz_rt_free's patience; default 10 s, negative: without end */
 
-    bool embedded; /* no threads: the caller's loop runs the one worker, by blz_rt_turn */
+    /* No threads (but the watchdog, if on_stuck is set): the caller runs the one worker, by
+     * blz_rt_turn. */
+    bool embedded;
     uint64_t reserved[6];
 } blz_options;
 

@@ -192,8 +192,8 @@ int blz__watchdog_start(blz_rt *rt)
     watchdog *dog = &rt->watchdog;
     int rc;
 
-    if (rt->options.watchdog_ns < 0 || rt->embedded)
-        return 0; /* an embedded runtime has no threads */
+    if (rt->options.watchdog_ns < 0 || (rt->embedded && !rt->options.on_stuck))
+        return 0; /* an embedded runtime has no threads, unless it wants to be told */
     dog->limit_ns = rt->options.watchdog_ns > MIN_LIMIT_NS ? rt->options.watchdog_ns : MIN_LIMIT_NS;
     blz__store(&dog->state, (uint32_t)WATCHDOG_AWAKE, RELAXED);
     rc = blz__thread_start(&dog->thread, watchdog_main, rt, 0, "blitz-watchdog");
