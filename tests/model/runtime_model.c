@@ -624,7 +624,7 @@ static const struct model models[] = {
      {WIDE, .stale_reads = MODEL_NONE}},
     {"run_is_a_whole_life", run_is_a_whole_life, {NARROW, .stale_reads = 3}},
     {"run_with_a_second_worker", run_with_a_second_worker, {NARROW, .stale_reads = 1}},
-    {"the_root_may_be_stolen", the_root_may_be_stolen, {NARROW, .stale_reads = 1}},
+    {"the_root_may_be_stolen", the_root_may_be_stolen, {WIDE, .stale_reads = 3}},
     {"a_worker_asleep_in_its_driver_is_woken",
      a_worker_asleep_in_its_driver_is_woken,
      {NARROW, .stale_reads = 1}},
