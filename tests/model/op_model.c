@@ -81,6 +81,15 @@ static blz__op *op_new(void)
     return model_alloc(sizeof(blz__op), _Alignof(blz__op));
 }
 
+/* The memory is the task's again: nobody else has anything to do with it. */
+static void op_free(blz__op *op)
+{
+    blz__plain_write(&op->waker);
+    blz__plain_write(&op->next_command);
+    blz__plain_write(&op->value);
+    model_free(op);
+}
+
 /* ---- tasks ---- */
 
 struct one {
@@ -94,7 +103,7 @@ BLZ_ASYNC(one)
     BLZ_BEGIN;
     self->op = op_new();
     BLZ_AWAIT(self->rc, io(self->op));
-    model_free(self->op);
+    op_free(self->op);
     BLZ_END(self->rc);
 }
 
@@ -116,7 +125,7 @@ static blz_poll two_poll(blz_future *future, blz_cx *cx)
         if (self->op[i] && blz_poll_branch(&self->op[i]->future, cx) == BLZ_READY) {
             int64_t result = self->op[i]->future.result;
             model_assert(result == RESULT || result == -ECANCELED);
-            model_free(self->op[i]);
+            op_free(self->op[i]);
             self->op[i] = NULL;
         }
     return self->op[0] || self->op[1] ? BLZ_PENDING : blz_future_done(future, 0);

@@ -175,6 +175,30 @@ static void two_shutdowns_both_wait_for_the_last_task(void)
     model_assert(blz_rt_free(rt) == 0);
 }
 
+static void called_back(void *arg, int64_t result)
+{
+    model_assert(arg == &ended && result == 0);
+    ended++;
+}
+
+static void call_back_later(void *unused)
+{
+    (void)unused;
+    model_assert(blz_task_on_done(&handle, called_back, &ended) == 0);
+}
+
+/* Asked for when the task may have ended already, and the shutdown may be waiting. */
+static void a_late_callback_is_called_and_does_not_hold_off_the_end(void)
+{
+    create(1);
+    model_assert(BLZ_SPAWN_ON(rt, &handle, quick) == 0);
+    model_thread other = model_start(call_back_later, NULL);
+    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_join(other);
+    model_assert(blz_rt_free(rt) == 0);
+    model_assert(ended == 2);
+}
+
 static void the_last_of_two_workers_notices_the_end(void)
 {
     create(2);
@@ -272,6 +296,8 @@ static const struct model models[] = {
           .reduce = true),
     MODEL(the_first_task_is_refused_or_cancelled, .reduce = true),
     MODEL(two_shutdowns_both_wait_for_the_last_task, .stale_reads = MODEL_NONE, .reduce = true),
+    MODEL(a_late_callback_is_called_and_does_not_hold_off_the_end, .stale_reads = 1,
+          .reduce = true),
     MODEL(the_last_of_two_workers_notices_the_end, .preemptions = 1, .stale_reads = 1,
           .reduce = true),
     MODEL(a_worker_that_shuts_down_takes_part, .stale_reads = 1, .reduce = true),

@@ -3,7 +3,7 @@
 #ifndef BLZ_MODEL_TABLE_H
 #define BLZ_MODEL_TABLE_H
 
-/* clang-format off: it takes the braces for a block */
+/* clang-format off */
 #define MODEL(fn, ...) {.name = #fn, .test = fn, .options = {__VA_ARGS__}}
 /* clang-format on */
 
