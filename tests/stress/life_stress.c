@@ -209,9 +209,10 @@ static void a_million_lives_end(void **state)
     (void)state;
     allow_seconds(90);
     rt = new_rt(&(blz_options){.workers = 2});
-    begin(outsiders, threads, rt, scaled(120000));
+    begin(outsiders, threads, rt, scaled(85000));
     join_all(outsiders, threads);
     free_rt(rt); /* the detached ones end here, if not before */
+    print_message("%llu lives\n", (unsigned long long)ledger.spawned);
     assert_int_equal(ledger.spawned, ledger.ended);
     if (!is_sanitized())
         assert_true(ledger.spawned >= 1000000);

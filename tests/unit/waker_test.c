@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wakers: of tasks, of callbacks, of nothing; cloned, consumed, used late and from other threads. */
+/* Wakers of tasks, of callbacks, of nothing: cloned, consumed, used late and by other threads. */
 #include "harness.h"
 
 #include <string.h>
