@@ -29,9 +29,9 @@
  *
  * Cancellation belongs to a scope: the whole task, or the branch of a combinator. When a scope is
  * cancelled, `ops->cancel` is called once on each future of the scope that is being awaited, from
- * the top down, between two polls (perhaps before the first); NULL means "whatever my child does". After that every further
- * await in the scope is refused with -ECANCELED, unless it is shielded. A shutdown that loses its
- * patience overrides shields: it may then be called a second time.
+ * the top down, between two polls, perhaps before the first; NULL means "whatever my child does".
+ * After that every further await in the scope is refused with -ECANCELED, unless it is shielded. A
+ * shutdown that loses its patience overrides shields: it may then be called a second time.
  */
 #ifndef BLITZ_FUTURE_H
 #define BLITZ_FUTURE_H

@@ -112,11 +112,11 @@ static void enter_phase(blz_rt *rt, uint32_t phase)
 {
     uint32_t before = blz__load(&rt->phase, RELAXED);
 
-    do
+    do {
         if (before >= phase)
             return; /* somebody else is further: it never goes back */
-    while (!blz__cas_weak(&rt->phase, &before, phase, SEQ_CST, RELAXED)); /* before the walk; pairs
-                                                                              with end_in_pending */
+        /* seq_cst: before the walk; pairs with end_in_pending */
+    } while (!blz__cas_weak(&rt->phase, &before, phase, SEQ_CST, RELAXED));
     if (rt->asymmetric_fences)
         blz__fence_heavy(); /* pairs with the looks at the phase of all workers */
     blz__rt_cancel_idle(rt);

@@ -16,8 +16,8 @@
  *     CANCELLED [FORCED, shield]     about to be polled         CANCELLED | DELIVERED, told now
  *     CANCELLED | DELIVERED          any other of the above     nobody is told twice
  *
- * Being forced is the one thing that can come after a delivery: what has been awaited under a shield
- * since then knows nothing of it.
+ * Being forced is the one thing that can come after a delivery: what has been awaited under a
+ * shield since then knows nothing of it.
  *
  * "Told" is ops->cancel, from the top down, and it only ever happens between two polls of the
  * futures concerned: before the scope is polled, or by a combinator from outside of the branch.
