@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models of the task dump (src/observe/dump.c): it reads the frames of waiting tasks, which it claims
- * for that, while workers poll, wake, end and cancel them. The tasks never notice, no frame is read
- * while it is polled, and no memory after it is gone.
+ * Models of the task dump (src/observe/dump.c): it reads the frames of waiting tasks, which it
+ * claims for that, while workers poll, wake, end and cancel them. The tasks never notice, no frame
+ * is read while it is polled, and no memory after it is gone.
  */
 #include "support/small_rt.h"
 #include "support/table.h"
@@ -220,7 +220,7 @@ static void a_name_that_changes_is_read_whole(void)
     tear_down();
 }
 
-/* A whole runtime: if the shutdown passed by the task that the dump had claimed, nobody would wake. */
+/* A whole runtime: if the shutdown passed by the task that the dump had claimed, all would sleep. */
 static void a_task_that_is_dumped_during_a_shutdown_is_cancelled(void)
 {
     blz_options options = {.workers = 1, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models of join handles (src/task/handle.c): whoever waits for the end of a task learns of it once,
- * sees what the task did, and the task's memory is given back once. Real tasks, on workers whose
- * threads are the fibres of the test.
+ * Models of join handles (src/task/handle.c): whoever waits for the end of a task learns of it
+ * once, sees what the task did, and the task's memory is given back once. Real tasks, on workers
+ * whose threads are the fibres of the test.
  */
 #include "support/small_rt.h"
 #include "support/table.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models of operations in the hands of a driver (src/sched/driver.h, docs/design/operations.md). The
- * driver is a fake one: when it reports what, and in which order, is explored, and so is whether a
- * cancel has an answer of its own. Worker 0 is the operation's home; its task is polled by worker 1
- * after it has been cancelled there, so the cancel is a command in the home's queue.
+ * Models of operations in the hands of a driver (src/sched/driver.h, docs/design/operations.md).
+ * The driver is a fake one: when it reports what, and in which order, is explored, and so is
+ * whether a cancel has an answer of its own. Worker 0 is the operation's home; its task is polled
+ * by worker 1 after it has been cancelled there, so the cancel is a command in the home's queue.
  *
- * The operation is in memory of its own that is freed, or used again, as soon as it is ready: whoever
- * comes late is found.
+ * The operation is in memory of its own that is freed, or used again, as soon as it is ready:
+ * whoever comes late is found.
  */
 #include "support/fake_driver.h"
 #include "support/small_rt.h"

@@ -213,7 +213,7 @@ void blz__fence_heavy(void)
         return;
     for (unsigned id = 0; id < MODEL_MAX_THREADS; id++) {
         struct thread *thread = &model__run.threads[id];
-        if (thread->state != THREAD_UNUSED) /* also of those that have ended: what they did counts */
+        if (thread->state != THREAD_UNUSED) /* what those that have ended did counts, too */
             model__seq_cst_fence(thread);
     }
     model__seq_cst_fence(model__run.self); /* after the others': sees what they did before theirs */

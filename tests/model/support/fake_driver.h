@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver without a kernel: a sleep in it ends by `wake` alone, and operations complete when and as
- * the test's script says. For models and for unit tests.
+ * A driver without a kernel: a sleep in it ends by `wake` alone, and operations complete when and
+ * as the test's script says. For models and for unit tests.
  *
  *     static void kernel(fake_driver *fake, void *arg)       // called by each poll of the driver
  *     {
