@@ -220,7 +220,7 @@ static void a_name_that_changes_is_read_whole(void)
     tear_down();
 }
 
-/* A whole runtime: if the shutdown passed by the task that the dump had claimed, all would sleep. */
+/* A whole runtime: if the shutdown passed by the task that the dump had claimed, all sleep. */
 static void a_task_that_is_dumped_during_a_shutdown_is_cancelled(void)
 {
     blz_options options = {.workers = 1, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
