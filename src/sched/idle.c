@@ -18,7 +18,8 @@ static uint64_t bit_of(uint32_t worker)
 static int clear_some_bit(idle_set *idle)
 {
     for (uint32_t i = 0;; i = i + 1 < idle_words(idle->nr_workers) ? i + 1 : 0) {
-        uint64_t bits = blz__load(&idle->bits[i], ACQUIRE); /* pairs with the or in idle_park */
+        uint64_t bits =
+            blz__load(&idle->bits[i], ACQUIRE); /* pairs with the or in blz__idle_park */
 
         while (bits) {
             uint64_t bit = bits & -bits;
@@ -29,7 +30,7 @@ static int clear_some_bit(idle_set *idle)
     }
 }
 
-int idle_claim(idle_set *idle)
+int blz__idle_claim(idle_set *idle)
 {
     uint64_t word = blz__load(&idle->word, SEQ_CST); /* after the caller's push; see idle.h */
 
@@ -40,7 +41,7 @@ int idle_claim(idle_set *idle)
     return clear_some_bit(idle);
 }
 
-bool idle_park(idle_set *idle, uint32_t worker, bool searching)
+bool blz__idle_park(idle_set *idle, uint32_t worker, bool searching)
 {
     uint64_t *bits = &idle->bits[worker / 64], word;
 
@@ -49,7 +50,7 @@ bool idle_park(idle_set *idle, uint32_t worker, bool searching)
     return searching && idle_searching(word) == 1;
 }
 
-bool idle_unpark(idle_set *idle, uint32_t worker)
+bool blz__idle_unpark(idle_set *idle, uint32_t worker)
 {
     uint64_t *bits = &idle->bits[worker / 64];
     uint64_t word = blz__load(&idle->word, RELAXED);
@@ -73,7 +74,7 @@ bool idle_unpark(idle_set *idle, uint32_t worker)
     return true;
 }
 
-bool idle_search(idle_set *idle)
+bool blz__idle_search(idle_set *idle)
 {
     uint64_t word = blz__load(&idle->word, RELAXED);
 
@@ -83,7 +84,7 @@ bool idle_search(idle_set *idle)
     return true;
 }
 
-bool idle_found(idle_set *idle)
+bool blz__idle_found(idle_set *idle)
 {
     return idle_searching(blz__fetch_sub(&idle->word, SEARCHER, SEQ_CST)) == 1;
 }

@@ -65,18 +65,18 @@ static inline bool idle_wants_work(const idle_set *idle)
  * Claims a parked worker if nobody searches: its index, to be unparked as a searcher; -1: nobody
  * needs to be woken. After queueing. [any thread]
  */
-int idle_claim(idle_set *idle);
+int blz__idle_claim(idle_set *idle);
 
 /* Counts the worker as parked. True: it was the last searcher. Then look at the queues. [worker] */
-bool idle_park(idle_set *idle, uint32_t worker, bool searching);
+bool blz__idle_park(idle_set *idle, uint32_t worker, bool searching);
 
 /* After any sleep. True: the worker has been claimed and is a searcher. [worker] */
-bool idle_unpark(idle_set *idle, uint32_t worker);
+bool blz__idle_unpark(idle_set *idle, uint32_t worker);
 
 /* Becomes a searcher, unless half of the workers search already. [worker] */
-bool idle_search(idle_set *idle);
+bool blz__idle_search(idle_set *idle);
 
 /* Stops searching. True: it was the last one, which must look for others' work. [worker] */
-bool idle_found(idle_set *idle);
+bool blz__idle_found(idle_set *idle);
 
 #endif

@@ -11,7 +11,7 @@ static void publish_len(inject *q)
     blz__swap(&q->len, (uint64_t)q->list.count, SEQ_CST);
 }
 
-void inject_push(inject *q, task_list *tasks)
+void blz__inject_push(inject *q, task_list *tasks)
 {
     blz__lock_acquire(&q->lock);
     task_list_join(&q->list, tasks);
@@ -19,14 +19,14 @@ void inject_push(inject *q, task_list *tasks)
     blz__lock_release(&q->lock);
 }
 
-void inject_spawn_locked(inject *q, blz_task *task)
+void blz__inject_spawn_locked(inject *q, blz_task *task)
 {
     task_list_append(&q->list, task);
     blz__store(&q->spawned, q->spawned + 1, RELAXED);
     publish_len(q);
 }
 
-bool inject_spawn(inject *q, blz_task *task)
+bool blz__inject_spawn(inject *q, blz_task *task)
 {
     bool open;
 
@@ -34,12 +34,12 @@ bool inject_spawn(inject *q, blz_task *task)
     blz__plain_read(&q->closed);
     open = !q->closed;
     if (open)
-        inject_spawn_locked(q, task);
+        blz__inject_spawn_locked(q, task);
     blz__lock_release(&q->lock);
     return open;
 }
 
-void inject_close(inject *q)
+void blz__inject_close(inject *q)
 {
     blz__lock_acquire(&q->lock);
     blz__plain_write(&q->closed);
@@ -63,7 +63,7 @@ static task_list split(task_list *rest, uint32_t max)
  * or what has come since; a worker that looks meanwhile finds less than there is, and the caller
  * makes up for that by looking at the idle set when it leaves something.
  */
-task_list inject_take(inject *q, uint32_t max)
+task_list blz__inject_take(inject *q, uint32_t max)
 {
     task_list taken = {NULL, NULL, 0}, rest = {NULL, NULL, 0};
 

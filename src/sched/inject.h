@@ -22,19 +22,19 @@ typedef struct inject {
 } inject;
 
 /* Queues tasks that exist already. Then look at the idle set. [any thread] */
-void inject_push(inject *q, task_list *tasks);
+void blz__inject_push(inject *q, task_list *tasks);
 
 /* Queues a new task. False: closed. [any thread] */
-bool inject_spawn(inject *q, blz_task *task);
+bool blz__inject_spawn(inject *q, blz_task *task);
 
 /* The same by a caller that holds the lock and has seen that it is not closed. */
-void inject_spawn_locked(inject *q, blz_task *task);
+void blz__inject_spawn_locked(inject *q, blz_task *task);
 
 /* Refuses new tasks from now on. [any thread] */
-void inject_close(inject *q);
+void blz__inject_close(inject *q);
 
 /* Takes up to `max` tasks, oldest first. [any thread] */
-task_list inject_take(inject *q, uint32_t max);
+task_list blz__inject_take(inject *q, uint32_t max);
 
 static inline uint64_t inject_len(const inject *q)
 {

@@ -2,18 +2,18 @@
 /* The slow halves of the leaning lock of local.h. */
 #include "sched/local.h"
 
-void local_enter_slow(local_queue *local)
+void blz__local_enter_slow(local_queue *local)
 {
     blz__store(&local->inside, 0u, RELEASE);
     blz__lock_acquire(&local->lock);
 }
 
-void local_leave_slow(local_queue *local)
+void blz__local_leave_slow(local_queue *local)
 {
     blz__lock_release(&local->lock);
 }
 
-bool local_empty(local_queue *local, task_list *tasks)
+bool blz__local_empty(local_queue *local, task_list *tasks)
 {
     bool got_in;
 

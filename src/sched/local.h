@@ -38,18 +38,18 @@ static inline void local_fence_light(void)
     __asm__ __volatile__("" ::: "memory");
 }
 
-void local_enter_slow(local_queue *local);
-void local_leave_slow(local_queue *local);
+void blz__local_enter_slow(local_queue *local);
+void blz__local_leave_slow(local_queue *local);
 
 /* [owner] Returns what local_leave wants back: whether the real lock is held. */
 static inline bool local_enter(local_queue *local)
 {
     blz__store(&local->inside, 1u, RELAXED);
-    local_fence_light(); /* pairs with blz__fence_heavy in local_empty */
+    local_fence_light(); /* pairs with blz__fence_heavy in blz__local_empty */
     /* acquire: pairs with the release when the watchdog is through */
     bool locked = blz_unlikely(blz__load(&local->revoked, ACQUIRE));
     if (locked)
-        local_enter_slow(local);
+        blz__local_enter_slow(local);
     blz__plain_write(&local->lifo); /* and all that is next to it: ours, from here on */
     return locked;
 }
@@ -57,15 +57,15 @@ static inline bool local_enter(local_queue *local)
 static inline void local_leave(local_queue *local, bool locked)
 {
     if (blz_unlikely(locked))
-        local_leave_slow(local);
+        blz__local_leave_slow(local);
     else
-        blz__store(&local->inside, 0u, RELEASE); /* pairs with the acquire in local_empty */
+        blz__store(&local->inside, 0u, RELEASE); /* pairs with the acquire in blz__local_empty */
 }
 
 /*
  * Takes everything out. False: the owner is using it, or it cannot be revoked on this system. [any
  * thread but the owner]
  */
-bool local_empty(local_queue *local, task_list *tasks);
+bool blz__local_empty(local_queue *local, task_list *tasks);
 
 #endif

@@ -16,7 +16,7 @@ static bool begin(parker *p, uint32_t how)
     return false;
 }
 
-void parker_wait(parker *p, int64_t deadline_ns)
+void blz__parker_wait(parker *p, int64_t deadline_ns)
 {
     if (!begin(p, PARK_FUTEX))
         return;
@@ -29,17 +29,17 @@ void parker_wait(parker *p, int64_t deadline_ns)
     blz__swap(&p->state, (uint32_t)PARK_EMPTY, ACQUIRE); /* pairs with unpark */
 }
 
-bool parker_begin_driver(parker *p)
+bool blz__parker_begin_driver(parker *p)
 {
     return begin(p, PARK_DRIVER);
 }
 
-void parker_end_driver(parker *p)
+void blz__parker_end_driver(parker *p)
 {
     blz__swap(&p->state, (uint32_t)PARK_EMPTY, ACQUIRE); /* pairs with unpark */
 }
 
-void parker_unpark(parker *p)
+void blz__parker_unpark(parker *p)
 {
     /* release: the work that we point to; pairs with the acquires above */
     switch (blz__swap(&p->state, (uint32_t)PARK_NOTIFIED, ACQ_REL)) {

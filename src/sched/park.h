@@ -29,16 +29,16 @@ typedef struct parker {
 } parker;
 
 /* Sleeps until unparked, or until the deadline (INT64_MAX: none). [owner] */
-void parker_wait(parker *p, int64_t deadline_ns);
+void blz__parker_wait(parker *p, int64_t deadline_ns);
 
 /*
  * The same in two halves, for a sleep in the driver. begin: false if there was a token, then do not
  * sleep. end: after the driver returned, or at the next embedded turn. [owner]
  */
-bool parker_begin_driver(parker *p);
-void parker_end_driver(parker *p);
+bool blz__parker_begin_driver(parker *p);
+void blz__parker_end_driver(parker *p);
 
 /* Wakes the worker, or makes its next park return at once. [any thread] */
-void parker_unpark(parker *p);
+void blz__parker_unpark(parker *p);
 
 #endif

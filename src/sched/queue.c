@@ -45,7 +45,7 @@ static inline void push_ring(blz_worker *w, blz_task *task)
 {
     task_list spill = {NULL, NULL, 0};
 
-    runq_push(&w->ring, task, &spill);
+    blz__runq_push(&w->ring, task, &spill);
     if (blz_unlikely(spill.count))
         spill_to_inject(w, &spill);
     else if (blz_unlikely(idle_wants_work(&w->rt->idle)))
@@ -81,20 +81,20 @@ void blz__worker_push(blz_worker *w, blz_task *task)
 
 void blz__rt_inject(blz_rt *rt, task_list *tasks)
 {
-    inject_push(&rt->inject, tasks);
+    blz__inject_push(&rt->inject, tasks);
     blz__rt_notify(rt);
 }
 
 void blz__rt_notify(blz_rt *rt)
 {
-    int index = idle_claim(&rt->idle);
+    int index = blz__idle_claim(&rt->idle);
     blz_worker *self = blz__worker_current();
 
     if (index < 0)
         return;
     if (self && self->rt == rt)
         stat_inc(self->stats.wakeups);
-    parker_unpark(&rt->workers[index].parker);
+    blz__parker_unpark(&rt->workers[index].parker);
 }
 
 /*
@@ -164,7 +164,7 @@ void blz__worker_mail(blz_worker *w, blz_task *task)
     do
         task->next = head;
     while (!blz__cas_weak(&w->mailbox, &head, task, RELEASE, RELAXED)); /* pairs with read_mail */
-    parker_unpark(&w->parker);
+    blz__parker_unpark(&w->parker);
 }
 
 void blz__worker_command(blz_worker *w, blz__op *op)
@@ -175,7 +175,7 @@ void blz__worker_command(blz_worker *w, blz__op *op)
     do
         op->next_command = head;
     while (!blz__cas_weak(&w->commands, &head, op, RELEASE, RELAXED)); /* pairs with read_mail */
-    parker_unpark(&w->parker);
+    blz__parker_unpark(&w->parker);
 }
 
 /* The stack is newest first: turn it round. */
@@ -284,7 +284,7 @@ BLZ_NOINLINE blz_task *blz__worker_take_share(blz_worker *w)
 {
     blz_rt *rt = w->rt;
     uint64_t len = inject_len(&rt->inject);
-    uint32_t room = runq_room(&w->ring), share;
+    uint32_t room = blz__runq_room(&w->ring), share;
 
     w->until_inject = w->tuner.inject_interval;
     if (len == 0)
@@ -293,7 +293,7 @@ BLZ_NOINLINE blz_task *blz__worker_take_share(blz_worker *w)
     share = share < INJECT_BATCH_MIN ? INJECT_BATCH_MIN : share;
     share = share > INJECT_BATCH_MAX ? INJECT_BATCH_MAX : share;
     share = share > room + 1 ? room + 1 : share;
-    task_list batch = inject_take(&rt->inject, share), spill = {NULL, NULL, 0};
+    task_list batch = blz__inject_take(&rt->inject, share), spill = {NULL, NULL, 0};
     blz_task *first = task_list_take(&batch), *task;
     if (!first)
         return NULL;
@@ -301,12 +301,13 @@ BLZ_NOINLINE blz_task *blz__worker_take_share(blz_worker *w)
     stat_add(w->stats.inject_tasks, batch.count + 1);
     while ((task = task_list_take(&batch))) {
         __builtin_prefetch(task->root);
-        runq_push(&w->ring, task, &spill);
+        blz__runq_push(&w->ring, task, &spill);
     }
     if (spill.count)
         blz__rt_inject(rt, &spill);
     else if (inject_len(&rt->inject) > 0)
-        blz__rt_notify(rt); /* somebody may have looked while the rest was out; see inject_take */
+        blz__rt_notify(
+            rt); /* somebody may have looked while the rest was out; see blz__inject_take */
     return first;
 }
 
@@ -332,7 +333,7 @@ blz_task *blz__worker_next(blz_worker *w)
         return task;
     if (blz_unlikely(w->pinned.first) && is_turn_of_pinned(turn))
         return task_list_take(&w->pinned);
-    task = runq_pop(&w->ring);
+    task = blz__runq_pop(&w->ring);
     if (task)
         return task;
     task = take_resumed(w);

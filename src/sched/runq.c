@@ -56,12 +56,12 @@ static bool overflow(runq *q, uint64_t head, uint32_t tail, blz_task *task, task
     for (uint32_t i = HALF; i < RUNQ_CAPACITY; i++)
         task_list_append(spill, get(q, real + i));
     task_list_append(spill, task);
-    /* release: pairs with the acquire in runq_steal */
+    /* release: pairs with the acquire in blz__runq_steal */
     blz__store(&q->tail, tail + HALF, RELEASE);
     return true;
 }
 
-void runq_push(runq *q, blz_task *task, task_list *spill)
+void blz__runq_push(runq *q, blz_task *task, task_list *spill)
 {
     uint32_t tail = blz__load(&q->tail, RELAXED);
 
@@ -72,7 +72,7 @@ void runq_push(runq *q, blz_task *task, task_list *spill)
 
         if (blz_likely(tail - steal < RUNQ_CAPACITY)) {
             put(q, tail, task);
-            /* release: the slot, and the task; pairs with the acquire in runq_steal */
+            /* release: the slot, and the task; pairs with the acquire in blz__runq_steal */
             blz__store(&q->tail, tail + 1, RELEASE);
             return;
         }
@@ -95,7 +95,7 @@ static blz_task *pop_unshared(runq *q)
     return get(q, real);
 }
 
-blz_task *runq_pop(runq *q)
+blz_task *blz__runq_pop(runq *q)
 {
     if (q->unshared)
         return pop_unshared(q);
@@ -152,11 +152,11 @@ static void release_claim(runq *victim)
         ;
 }
 
-blz_task *runq_steal(runq *victim, runq *dst, uint32_t *moved)
+blz_task *blz__runq_steal(runq *victim, runq *dst, uint32_t *moved)
 {
     uint32_t tail = blz__load(&dst->tail, RELAXED), first, n;
 
-    if (runq_room(dst) < HALF)
+    if (blz__runq_room(dst) < HALF)
         return NULL;
     n = claim_half(victim, &first);
     if (n == 0)
@@ -168,18 +168,18 @@ blz_task *runq_steal(runq *victim, runq *dst, uint32_t *moved)
     n--; /* the last one is returned, not queued */
     blz_task *task = get(dst, tail + n);
     if (n > 0)
-        blz__store(&dst->tail, tail + n, RELEASE); /* pairs with the acquire in runq_steal */
+        blz__store(&dst->tail, tail + n, RELEASE); /* pairs with the acquire in blz__runq_steal */
     return task;
 }
 
-uint32_t runq_len(const runq *q)
+uint32_t blz__runq_len(const runq *q)
 {
     uint32_t real = head_real(blz__load(&q->head, ACQUIRE));
     uint32_t len = blz__load(&q->tail, ACQUIRE) - real;
     return len <= RUNQ_CAPACITY ? len : 0; /* read at different times */
 }
 
-uint32_t runq_room(const runq *q)
+uint32_t blz__runq_room(const runq *q)
 {
     /* acquire: pairs with the release of a thief that has read its slots */
     uint32_t steal = head_steal(blz__load(&q->head, ACQUIRE));

@@ -80,19 +80,19 @@ static inline void task_list_join(task_list *list, task_list *more)
  * Pushes. If the ring is full, half of it (the newer tasks) and the task, or the task alone if a
  * thief is at work, are appended to `spill` instead, for the inject queue. [owner]
  */
-void runq_push(runq *q, blz_task *task, task_list *spill);
+void blz__runq_push(runq *q, blz_task *task, task_list *spill);
 
 /* The oldest task, or NULL. [owner] */
-blz_task *runq_pop(runq *q);
+blz_task *blz__runq_pop(runq *q);
 
 /*
  * Moves half of the victim's tasks into `dst` and returns one of them; *moved is how many in all.
  * NULL: nothing to steal, another thief is at work, or `dst` has no room. [owner of dst]
  */
-blz_task *runq_steal(runq *victim, runq *dst, uint32_t *moved);
+blz_task *blz__runq_steal(runq *victim, runq *dst, uint32_t *moved);
 
 /* Tasks that could be popped or stolen now. [any thread: a guess] */
-uint32_t runq_len(const runq *q);
+uint32_t blz__runq_len(const runq *q);
 
 /* Whether there is nothing to pop. [owner] */
 static inline bool runq_is_empty(const runq *q)
@@ -101,6 +101,6 @@ static inline bool runq_is_empty(const runq *q)
 }
 
 /* Free slots; never less later, except by pushing. [owner] */
-uint32_t runq_room(const runq *q);
+uint32_t blz__runq_room(const runq *q);
 
 #endif

@@ -179,7 +179,7 @@ static void stop_threads(blz_rt *rt)
     blz__store(&rt->stop, 1u, RELEASE); /* pairs with the acquire in blz__worker_run */
     for (uint32_t i = 0; i < rt->nr_workers; i++)
         if (rt->workers[i].is_thread)
-            parker_unpark(&rt->workers[i].parker);
+            blz__parker_unpark(&rt->workers[i].parker);
     for (uint32_t i = 0; i < rt->nr_workers; i++) {
         if (rt->workers[i].is_thread)
             blz__thread_join(rt->workers[i].thread);
@@ -331,7 +331,7 @@ static void root_ended(void *arg, int64_t result)
     blz__plain_write(&root->result);
     root->result = result;
     blz__store(&root->done, 1u, RELEASE); /* pairs with the acquire in blz__worker_run */
-    parker_unpark(&worker->parker);
+    blz__parker_unpark(&worker->parker);
 }
 
 static int64_t run_root(blz_rt *rt, const void *frame, size_t size, const char *site)

@@ -77,7 +77,7 @@ void blz__rt_check_drained(blz_rt *rt)
     blz__futex_wake(&rt->drained, INT32_MAX);
     blz__plain_read(&rt->closer);
     if (rt->closer)
-        parker_unpark(&rt->closer->parker);
+        blz__parker_unpark(&rt->closer->parker);
 }
 
 /* Waits for the last task; a worker takes part, other threads sleep. False: not in time. */
@@ -134,7 +134,7 @@ static bool close_doors(blz_rt *rt, blz_worker *self, bool *started)
     if (first) {
         blz__plain_write(&rt->closer);
         rt->closer = self;
-        inject_close(&rt->inject); /* before anyone else may see that there are no tasks */
+        blz__inject_close(&rt->inject); /* before anyone else may see that there are no tasks */
     }
     blz__lock_release(&rt->life_lock);
     return first;

@@ -162,7 +162,7 @@ static int spawn_remote_plain(blz_rt *rt, const void *frame, size_t size, size_t
         if (handle)
             *handle = (blz_handle){task, 0};
         blz__store(&task->state, task_state_new(handle != NULL, false), RELEASE); /* see prepare */
-        inject_spawn_locked(&rt->inject, task);
+        blz__inject_spawn_locked(&rt->inject, task);
     } else if (task) {
         blz__heap_free_local(&rt->foreign_heap, task, &removed);
     }
@@ -193,7 +193,7 @@ static BLZ_COLD int spawn_remote_special(blz_rt *rt, const blz_spawn_args *args,
         return rc;
     }
     stamp_foreign(rt, task, id);
-    if (!inject_spawn(&rt->inject, task)) {
+    if (!blz__inject_spawn(&rt->inject, task)) {
         unprepare(args, task);
         return -ESHUTDOWN;
     }

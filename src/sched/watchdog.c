@@ -92,10 +92,10 @@ static void rescue(blz_rt *rt, blz_worker *w)
 
     if (rt->nr_workers == 1)
         return;
-    local_empty(&w->local, &tasks);
+    blz__local_empty(&w->local, &tasks);
     if (tasks.count)
         blz__rt_inject(rt, &tasks);
-    else if (runq_len(&w->ring) > 0)
+    else if (blz__runq_len(&w->ring) > 0)
         blz__rt_notify(rt);
 }
 

@@ -203,9 +203,9 @@ static blz_task *steal_from(blz_worker *w, uint32_t victim)
     runq *ring = &w->rt->workers[victim].ring;
     uint32_t moved;
 
-    if (victim == w->index || runq_len(ring) == 0)
+    if (victim == w->index || blz__runq_len(ring) == 0)
         return NULL;
-    blz_task *task = runq_steal(ring, &w->ring, &moved);
+    blz_task *task = blz__runq_steal(ring, &w->ring, &moved);
     if (task) {
         stat_inc(w->stats.steals);
         stat_add(w->stats.stolen, moved);
@@ -242,7 +242,7 @@ enum { SEARCH_ROUNDS = 32, SEARCH_PAUSES = 16 };
 static BLZ_NOINLINE blz_task *search(blz_worker *w)
 {
     if (w->rt->stealing && !w->searching)
-        w->searching = idle_search(&w->rt->idle);
+        w->searching = blz__idle_search(&w->rt->idle);
     for (int round = 0; w->searching && round < SEARCH_ROUNDS; round++) {
         blz_task *task = steal_from_anyone(w);
         if (!task)
@@ -264,7 +264,7 @@ bool blz__rt_has_work(const blz_rt *rt, const blz_worker *asking)
     if (inject_has_work(&rt->inject))
         return true;
     for (uint32_t i = 0; i < rt->nr_workers; i++)
-        if ((rt->stealing || &rt->workers[i] == asking) && runq_len(&rt->workers[i].ring) > 0)
+        if ((rt->stealing || &rt->workers[i] == asking) && blz__runq_len(&rt->workers[i].ring) > 0)
             return true;
     return false;
 }
@@ -276,7 +276,7 @@ bool blz__rt_has_work(const blz_rt *rt, const blz_worker *asking)
 static BLZ_NOINLINE void stop_searching(blz_worker *w)
 {
     w->searching = false;
-    if (idle_found(&w->rt->idle) && blz__rt_has_work(w->rt, w))
+    if (blz__idle_found(&w->rt->idle) && blz__rt_has_work(w->rt, w))
         blz__rt_notify(w->rt);
 }
 
@@ -284,9 +284,9 @@ static BLZ_NOINLINE void stop_searching(blz_worker *w)
 
 static void sleep_in_driver(blz_worker *w, int64_t deadline_ns)
 {
-    if (parker_begin_driver(&w->parker)) {
+    if (blz__parker_begin_driver(&w->parker)) {
         w->driver->ops->poll(w->driver, deadline_ns);
-        parker_end_driver(&w->parker);
+        blz__parker_end_driver(&w->parker);
     }
 }
 
@@ -299,19 +299,19 @@ static bool prepare_to_park(blz_worker *w)
     blz_rt *rt = w->rt;
 
     blz__worker_flush_frees(w);
-    idle_park(&rt->idle, w->index, w->searching);
+    blz__idle_park(&rt->idle, w->index, w->searching);
     w->searching = false;
     if (blz__load(&rt->phase, ACQUIRE) != RT_OPEN) /* pairs with enter_phase */
         blz__rt_check_drained(rt);
     if (!blz__rt_has_work(rt, w))
         return true;
-    int index = idle_claim(&rt->idle);
+    int index = blz__idle_claim(&rt->idle);
     if (index == (int)w->index) {
         w->searching = true;
         return false;
     }
     if (index >= 0)
-        parker_unpark(&rt->workers[index].parker);
+        blz__parker_unpark(&rt->workers[index].parker);
     return true;
 }
 
@@ -340,11 +340,11 @@ static void sleep_until_unparked(blz_worker *w, int64_t deadline_ns)
     if (w->driver && w->driver->ops->busy(w->driver))
         sleep_in_driver(w, deadline_ns);
     else
-        parker_wait(&w->parker, deadline_ns);
+        blz__parker_wait(&w->parker, deadline_ns);
     w->now = blz__clock_ticks(&w->rt->clock);
     stat_add(w->parked_ticks, w->now - before);
     blz__swap(&w->parked_at, (uint64_t)0, SEQ_CST); /* before the poke; pairs with the watchdog */
-    w->searching = idle_unpark(&w->rt->idle, w->index);
+    w->searching = blz__idle_unpark(&w->rt->idle, w->index);
     blz__watchdog_poke(w->rt);
 }
 
@@ -378,7 +378,7 @@ static inline void poll_found(blz_worker *w, blz_task *task)
 {
     if (w->searching)
         stop_searching(w);
-    else if (blz_unlikely(idle_wants_work(&w->rt->idle)) && runq_len(&w->ring) > 0)
+    else if (blz_unlikely(idle_wants_work(&w->rt->idle)) && blz__runq_len(&w->ring) > 0)
         blz__rt_notify(w->rt); /* makes up for push_ring's unordered look */
     blz__worker_poll(w, task);
     if (blz_unlikely(--w->until_events == 0))
@@ -391,8 +391,8 @@ static void leave_turn_park(blz_worker *w)
     if (!w->in_turn_park)
         return;
     w->in_turn_park = false;
-    parker_end_driver(&w->parker);
-    w->searching = idle_unpark(&w->rt->idle, w->index);
+    blz__parker_end_driver(&w->parker);
+    w->searching = blz__idle_unpark(&w->rt->idle, w->index);
 }
 
 void blz__worker_run(blz_worker *w, const uint32_t *until, int64_t deadline_ns)
@@ -423,8 +423,8 @@ bool blz__worker_park_for_turn(blz_worker *w)
 {
     if (!prepare_to_park(w))
         return false;
-    if (!parker_begin_driver(&w->parker)) {
-        w->searching = idle_unpark(&w->rt->idle, w->index);
+    if (!blz__parker_begin_driver(&w->parker)) {
+        w->searching = blz__idle_unpark(&w->rt->idle, w->index);
         return false;
     }
     stat_inc(w->stats.parks);

@@ -36,30 +36,30 @@ static void begin(uint32_t nr_workers)
 
 static void notify(void)
 {
-    int index = idle_claim(&idle);
+    int index = blz__idle_claim(&idle);
 
     if (index >= 0)
-        parker_unpark(&parkers[index]);
+        blz__parker_unpark(&parkers[index]);
 }
 
 /* As prepare_to_park. False: there is work, and we have been claimed for it. */
 static bool may_sleep(uint32_t self, bool searching)
 {
-    idle_park(&idle, self, searching);
+    blz__idle_park(&idle, self, searching);
     if (!inject_has_work(&queue))
         return true;
-    int index = idle_claim(&idle);
+    int index = blz__idle_claim(&idle);
     if (index == (int)self)
         return false;
     if (index >= 0)
-        parker_unpark(&parkers[index]);
+        blz__parker_unpark(&parkers[index]);
     return true;
 }
 
 /* As blz__worker_take_share: what it leaves, others may have looked for in vain. */
 static blz_task *take(void)
 {
-    blz_task *task = inject_take(&queue, 1).first;
+    blz_task *task = blz__inject_take(&queue, 1).first;
 
     if (task && inject_len(&queue) > 0)
         notify();
@@ -74,17 +74,17 @@ static void work(uint32_t self)
     for (;;) {
         blz_task *task = take();
 
-        if (!task && !searching && (searching = idle_search(&idle)))
+        if (!task && !searching && (searching = blz__idle_search(&idle)))
             task = take();
         if (task) {
-            if (searching && idle_found(&idle) && inject_has_work(&queue))
+            if (searching && blz__idle_found(&idle) && inject_has_work(&queue))
                 notify();
             parcel_open(task);
             return;
         }
         if (may_sleep(self, searching)) {
-            parker_wait(&parkers[self], INT64_MAX);
-            searching = idle_unpark(&idle, self);
+            blz__parker_wait(&parkers[self], INT64_MAX);
+            searching = blz__idle_unpark(&idle, self);
         } else {
             searching = true;
         }
@@ -103,7 +103,7 @@ static model_thread start_worker(uintptr_t index)
 
 static void queue_parcel(unsigned number)
 {
-    model_assert(inject_spawn(&queue, parcel_fill(number)));
+    model_assert(blz__inject_spawn(&queue, parcel_fill(number)));
     notify();
 }
 
@@ -153,7 +153,7 @@ static void a_batch_wakes_one_worker_after_the_other(void)
     model_thread a = start_worker(0), b = start_worker(1);
     task_list_append(&batch, parcel_fill(0));
     task_list_append(&batch, parcel_fill(1));
-    inject_push(&queue, &batch);
+    blz__inject_push(&queue, &batch);
     notify();
     model_join(a);
     model_join(b);
@@ -175,7 +175,7 @@ static void two_producers_wake_two_workers(void)
 
 /* ---- the set alone ---- */
 
-static uint32_t claims, claimed;     /* by idle_claim; by those who found themselves claimed */
+static uint32_t claims, claimed;     /* by blz__idle_claim; by those who found themselves claimed */
 static int32_t balance[MAX_WORKERS]; /* the same of each worker, the one minus the other */
 
 /* Neither half of the word has ever gone below zero. */
@@ -190,7 +190,7 @@ static void counts_must_be_possible(void)
 /* False: nobody needs to be woken. */
 static bool claim_one(void)
 {
-    int index = idle_claim(&idle);
+    int index = blz__idle_claim(&idle);
 
     if (index >= 0) {
         blz__fetch_add(&claims, 1u, RELAXED);
@@ -211,7 +211,7 @@ static void leave(void *arg)
 {
     uint32_t self = (uint32_t)(uintptr_t)arg;
 
-    if (idle_unpark(&idle, self)) {
+    if (blz__idle_unpark(&idle, self)) {
         blz__fetch_add(&claimed, 1u, RELAXED);
         blz__fetch_sub(&balance[self], 1, RELAXED);
     }
@@ -228,9 +228,9 @@ static void begin_parked(uint32_t nr_workers, uint32_t first, uint32_t second)
     begin(nr_workers);
     claims = claimed = 0;
     memset(balance, 0, sizeof balance);
-    idle_park(&idle, first, false);
+    blz__idle_park(&idle, first, false);
     if (second != first)
-        idle_park(&idle, second, false);
+        blz__idle_park(&idle, second, false);
 }
 
 /* How many sleep, and that word and bitmap agree on it. */
@@ -313,7 +313,7 @@ static void claim_and_find(void *unused)
 {
     (void)unused;
     if (claim_one())
-        idle_found(&idle); /* as if the worker had */
+        blz__idle_found(&idle); /* as if the worker had */
     counts_must_be_possible();
 }
 
@@ -345,7 +345,7 @@ static void park_again(void *unused)
 {
     (void)unused;
     leave((void *)(uintptr_t)0);
-    idle_park(&idle, 0, false);
+    blz__idle_park(&idle, 0, false);
     counts_must_be_possible();
 }
 
@@ -371,20 +371,20 @@ static uint32_t searching, last;
 static void search_and_find(void *unused)
 {
     (void)unused;
-    if (!idle_search(&idle))
+    if (!blz__idle_search(&idle))
         return;
     blz__fetch_add(&searching, 1u, RELAXED);
-    if (idle_found(&idle))
+    if (blz__idle_found(&idle))
         blz__fetch_add(&last, 1u, RELAXED);
 }
 
 static void search_and_park(void *unused)
 {
     (void)unused;
-    if (!idle_search(&idle))
+    if (!blz__idle_search(&idle))
         return;
     blz__fetch_add(&searching, 1u, RELAXED);
-    if (idle_park(&idle, 0, true))
+    if (blz__idle_park(&idle, 0, true))
         blz__fetch_add(&last, 1u, RELAXED);
 }
 

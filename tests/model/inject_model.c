@@ -19,7 +19,7 @@ static void begin(unsigned count)
 /* Opens what it takes, which must be in order; returns how many. */
 static uint32_t take(uint32_t max)
 {
-    task_list taken = inject_take(&queue, max);
+    task_list taken = blz__inject_take(&queue, max);
     uint32_t count = taken.count;
     int64_t last = -1;
     blz_task *task;
@@ -61,7 +61,7 @@ static void push_batch(unsigned from, unsigned to)
 
     for (unsigned i = from; i < to; i++)
         task_list_append(&batch, parcel_fill(i));
-    inject_push(&queue, &batch);
+    blz__inject_push(&queue, &batch);
     model_assert(batch.first == NULL && batch.count == 0);
 }
 
@@ -71,7 +71,7 @@ static void tasks_come_out_once_and_in_order(void)
 {
     begin(4);
     model_thread taker = model_start(take_two, NULL);
-    model_assert(inject_spawn(&queue, parcel_fill(0)));
+    model_assert(blz__inject_spawn(&queue, parcel_fill(0)));
     push_batch(1, 4);
     take(1);
     model_join(taker);
@@ -148,7 +148,7 @@ static void spawn(unsigned number)
 {
     bool was_closed = blz__load(&closed, ACQUIRE);
 
-    if (inject_spawn(&queue, parcel_fill(number))) {
+    if (blz__inject_spawn(&queue, parcel_fill(number))) {
         model_assert(!was_closed);
         return;
     }
@@ -165,7 +165,7 @@ static void spawn_two(void *unused)
 
 static void close_queue(void)
 {
-    inject_close(&queue);
+    blz__inject_close(&queue);
     blz__store(&closed, 1u, RELEASE);
 }
 

@@ -228,7 +228,7 @@ static void rescuer(void *unused)
     task_list tasks = {NULL, NULL, 0};
 
     (void)unused;
-    local_empty(&rt->workers[0].local, &tasks);
+    blz__local_empty(&rt->workers[0].local, &tasks);
     if (tasks.count)
         blz__rt_inject(rt, &tasks);
     worker(&rt->workers[1]);

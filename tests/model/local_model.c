@@ -77,7 +77,7 @@ static void empty(void)
     task_list tasks = {NULL, NULL, 0};
     blz_task *task;
 
-    if (!local_empty(&local, &tasks))
+    if (!blz__local_empty(&local, &tasks))
         model_assert(tasks.count == 0);
     while ((task = task_list_take(&tasks)) != NULL)
         parcel_open(task);
@@ -162,7 +162,7 @@ static void what_cannot_be_revoked_stays(void)
     begin(1);
     local.revocable = false;
     push(0);
-    model_assert(!local_empty(&local, &tasks) && !tasks.first);
+    model_assert(!blz__local_empty(&local, &tasks) && !tasks.first);
     pop();
     local.revocable = true;
     end();

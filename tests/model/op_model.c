@@ -328,7 +328,7 @@ static void a_command_wakes_a_worker_that_sleeps_in_its_driver(void)
     small_rt_be(NULL);
     model_assert(blz_handle_wait(&handle) == 0 && handle.result == -ECANCELED);
     blz__store(&stop, 1u, RELEASE);
-    parker_unpark(&rt->workers[0].parker);
+    blz__parker_unpark(&rt->workers[0].parker);
     model_join(thread);
     small_rt_free(rt);
 }

@@ -30,7 +30,7 @@ static void post_and_unpark(void *arg)
     blz__plain_write(&contents[mine - posted]);
     contents[mine - posted] = 1;
     blz__store(mine, 1u, RELAXED);
-    parker_unpark(&p);
+    blz__parker_unpark(&p);
 }
 
 static model_thread start_waker(int number)
@@ -53,14 +53,14 @@ static bool has_come(int number)
 
 static void sleep_on_futex(void)
 {
-    parker_wait(&p, INT64_MAX);
+    blz__parker_wait(&p, INT64_MAX);
 }
 
 static void sleep_in_driver(void)
 {
-    if (parker_begin_driver(&p)) {
+    if (blz__parker_begin_driver(&p)) {
         fake_poll(&driver.base, INT64_MAX);
-        parker_end_driver(&p);
+        blz__parker_end_driver(&p);
     }
 }
 
@@ -140,7 +140,7 @@ static void a_token_makes_the_next_park_return(void)
     look_at(0);
     model_join(waker);
     nobody_must_be_asleep();
-    parker_unpark(&p);
+    blz__parker_unpark(&p);
     sleep_in_driver();
     look_at(1);
     state_must_be(PARK_EMPTY);
@@ -151,7 +151,7 @@ static void a_deadline_ends_the_park(void)
 {
     begin();
     model_thread waker = start_waker(0);
-    parker_wait(&p, model_clock_now() + 10);
+    blz__parker_wait(&p, model_clock_now() + 10);
     model_join(waker);
     nobody_must_be_asleep();
 }
@@ -165,10 +165,10 @@ static void a_deadline_ends_the_park(void)
 static void unpark_between_two_turns_makes_the_fd_readable(void)
 {
     begin();
-    model_assert(parker_begin_driver(&p));
+    model_assert(blz__parker_begin_driver(&p));
     model_thread waker = start_waker(0);
     fake_driver_wait_readable(&driver);
-    parker_end_driver(&p);
+    blz__parker_end_driver(&p);
     fake_poll(&driver.base, 0);
     model_assert(has_come(0));
     look_at(0);
@@ -181,13 +181,13 @@ static void unpark_between_two_turns_makes_the_fd_readable(void)
 static void unpark_at_the_start_of_a_turn(void)
 {
     begin();
-    model_assert(parker_begin_driver(&p));
+    model_assert(blz__parker_begin_driver(&p));
     model_thread waker = start_waker(0);
-    parker_end_driver(&p);
+    blz__parker_end_driver(&p);
     fake_poll(&driver.base, 0);
-    if (!has_come(0) && parker_begin_driver(&p)) {
+    if (!has_come(0) && blz__parker_begin_driver(&p)) {
         fake_driver_wait_readable(&driver);
-        parker_end_driver(&p);
+        blz__parker_end_driver(&p);
         fake_poll(&driver.base, 0);
     }
     while (!has_come(0))

@@ -32,7 +32,7 @@ static void begin_at(uint32_t position, unsigned count)
 
 static void push(runq *q, unsigned number)
 {
-    runq_push(q, parcel_fill(number), &spilled);
+    blz__runq_push(q, parcel_fill(number), &spilled);
 }
 
 static void push_all(runq *q, unsigned from, unsigned to)
@@ -47,7 +47,7 @@ static void pop_in_order(runq *q, unsigned count)
     int64_t last = -1;
     blz_task *task;
 
-    while (count-- > 0 && (task = runq_pop(q)) != NULL) {
+    while (count-- > 0 && (task = blz__runq_pop(q)) != NULL) {
         int64_t number = parcel_open(task);
         model_assert(number > last);
         last = number;
@@ -57,7 +57,7 @@ static void pop_in_order(runq *q, unsigned count)
 static void steal(runq *victim, runq *into)
 {
     uint32_t moved = 0;
-    blz_task *task = runq_steal(victim, into, &moved);
+    blz_task *task = blz__runq_steal(victim, into, &moved);
 
     if (!task)
         return;
@@ -167,7 +167,7 @@ static void room_is_never_less_than_promised(void)
     begin_at(0, 8);
     push_all(&ring, 0, 4);
     model_thread t = model_start(thief, NULL);
-    uint32_t room = runq_room(&ring);
+    uint32_t room = blz__runq_room(&ring);
     model_assert(room <= HALF);
     push_all(&ring, 4, 4 + room);
     model_assert(spilled.count == 0);
@@ -182,8 +182,8 @@ static void room_is_never_less_than_promised(void)
 static void look_at_length(void *unused)
 {
     (void)unused;
-    model_assert(runq_len(&ring) <= CAPACITY);
-    model_assert(runq_len(&ring) <= CAPACITY);
+    model_assert(blz__runq_len(&ring) <= CAPACITY);
+    model_assert(blz__runq_len(&ring) <= CAPACITY);
 }
 
 static void length_is_never_nonsense(void)
@@ -240,7 +240,7 @@ static void a_thief_is_robbed(void)
     steal(&ring, &loot);
     blz_task *task;
     bool loot_has_come = false;
-    while ((task = runq_pop(&loot)) != NULL) {
+    while ((task = blz__runq_pop(&loot)) != NULL) {
         bool is_loot = parcel_open(task) < 4;
         model_assert(is_loot || !loot_has_come);
         loot_has_come = is_loot;

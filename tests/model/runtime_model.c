@@ -316,7 +316,7 @@ static void mail_is_read_once_and_in_order(void)
     model_thread a = model_start(mail_first_and_second, NULL), b = model_start(mail_third, NULL);
     while (count < 3) {
         if (!blz__worker_read_mail(&home))
-            parker_wait(&home.parker, INT64_MAX);
+            blz__parker_wait(&home.parker, INT64_MAX);
         for (; (task = task_list_take(&home.pinned)) != NULL; count++) {
             uint32_t number = parcel_open(task);
             model_assert(number == 2 || number == next_of_first++);

@@ -228,7 +228,7 @@ static void a_failure_against_a_spawn_cancels_the_new_child_too(void)
 static void a_failure_against_a_spawn_that_is_refused_is_harmless(void)
 {
     set_up(2, BLZ_SCOPE_FAIL_FAST);
-    inject_close(&rt->inject);
+    blz__inject_close(&rt->inject);
     spawn_child(1, 1, -EIO);
     model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN_JOIN(&handle, parent, .children = 1)) == 0);
     model_thread other = start_worker(1);

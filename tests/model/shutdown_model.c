@@ -266,7 +266,7 @@ static void thief(void *w)
     uint32_t moved;
 
     small_rt_be(w);
-    blz_task *task = runq_steal(&rt->workers[0].ring, &((blz_worker *)w)->ring, &moved);
+    blz_task *task = blz__runq_steal(&rt->workers[0].ring, &((blz_worker *)w)->ring, &moved);
     if (task)
         blz__worker_poll(w, task);
 }

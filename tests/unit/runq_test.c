@@ -35,7 +35,7 @@ static int number_of(const blz_task *of)
 static void push(int from, int to)
 {
     for (int i = from; i < to; i++)
-        runq_push(&ring, task(i), &spill);
+        blz__runq_push(&ring, task(i), &spill);
 }
 
 static void tasks_come_out_in_the_order_in_which_they_went_in(void **state)
@@ -43,14 +43,14 @@ static void tasks_come_out_in_the_order_in_which_they_went_in(void **state)
     (void)state;
     begin();
     assert_true(runq_is_empty(&ring));
-    assert_null(runq_pop(&ring));
+    assert_null(blz__runq_pop(&ring));
     for (int round = 0; round < 10; round++) {
         push(0, 100);
-        assert_int_equal(runq_len(&ring), 100);
-        assert_int_equal(runq_room(&ring), RUNQ_CAPACITY - 100);
+        assert_int_equal(blz__runq_len(&ring), 100);
+        assert_int_equal(blz__runq_room(&ring), RUNQ_CAPACITY - 100);
         for (int i = 0; i < 100; i++)
-            assert_int_equal(number_of(runq_pop(&ring)), i);
-        assert_null(runq_pop(&ring));
+            assert_int_equal(number_of(blz__runq_pop(&ring)), i);
+        assert_null(blz__runq_pop(&ring));
     }
     assert_int_equal(spill.count, 0);
 }
@@ -63,8 +63,8 @@ static void an_unshared_ring_is_in_order_too(void **state)
     for (int round = 0; round < 10; round++) {
         push(0, 100);
         for (int i = 0; i < 100; i++)
-            assert_int_equal(number_of(runq_pop(&ring)), i);
-        assert_null(runq_pop(&ring));
+            assert_int_equal(number_of(blz__runq_pop(&ring)), i);
+        assert_null(blz__runq_pop(&ring));
     }
 }
 
@@ -76,14 +76,14 @@ static void a_full_ring_spills_its_newer_half(void **state)
     begin();
     push(0, capacity);
     assert_int_equal(spill.count, 0);
-    assert_int_equal(runq_room(&ring), 0);
+    assert_int_equal(blz__runq_room(&ring), 0);
     push(capacity, capacity + 1);
     assert_int_equal(spill.count, half + 1);
     for (int i = half; i <= capacity; i++)
         assert_int_equal(number_of(task_list_take(&spill)), i);
     for (int i = 0; i < half; i++)
-        assert_int_equal(number_of(runq_pop(&ring)), i);
-    assert_null(runq_pop(&ring));
+        assert_int_equal(number_of(blz__runq_pop(&ring)), i);
+    assert_null(blz__runq_pop(&ring));
 }
 
 static void a_thief_takes_the_older_half(void **state)
@@ -94,15 +94,15 @@ static void a_thief_takes_the_older_half(void **state)
     (void)state;
     begin();
     push(0, 11);
-    got = runq_steal(&ring, &other, &moved);
+    got = blz__runq_steal(&ring, &other, &moved);
     assert_int_equal(moved, 6);
     assert_int_equal(number_of(got), 5); /* the last of them is handed out */
     for (int i = 0; i < 5; i++)
-        assert_int_equal(number_of(runq_pop(&other)), i);
-    assert_null(runq_pop(&other));
+        assert_int_equal(number_of(blz__runq_pop(&other)), i);
+    assert_null(blz__runq_pop(&other));
     for (int i = 6; i < 11; i++)
-        assert_int_equal(number_of(runq_pop(&ring)), i);
-    assert_null(runq_pop(&ring));
+        assert_int_equal(number_of(blz__runq_pop(&ring)), i);
+    assert_null(blz__runq_pop(&ring));
 }
 
 static void a_single_task_can_be_stolen(void **state)
@@ -111,9 +111,9 @@ static void a_single_task_can_be_stolen(void **state)
 
     (void)state;
     begin();
-    assert_null(runq_steal(&ring, &other, &moved));
+    assert_null(blz__runq_steal(&ring, &other, &moved));
     push(0, 1);
-    assert_int_equal(number_of(runq_steal(&ring, &other, &moved)), 0);
+    assert_int_equal(number_of(blz__runq_steal(&ring, &other, &moved)), 0);
     assert_int_equal(moved, 1);
     assert_true(runq_is_empty(&ring));
     assert_true(runq_is_empty(&other));
@@ -128,9 +128,9 @@ static void a_thief_without_room_takes_nothing(void **state)
     begin();
     push(0, 4);
     for (uint32_t i = 0; i < RUNQ_CAPACITY / 2 + 1; i++)
-        runq_push(&other, task(10 + (int)i), &none);
-    assert_null(runq_steal(&ring, &other, &moved));
-    assert_int_equal(runq_len(&ring), 4);
+        blz__runq_push(&other, task(10 + (int)i), &none);
+    assert_null(blz__runq_steal(&ring, &other, &moved));
+    assert_int_equal(blz__runq_len(&ring), 4);
 }
 
 static void positions_wrap(void **state)
@@ -142,12 +142,12 @@ static void positions_wrap(void **state)
     ring.head = (uint64_t)start << 32 | start;
     ring.tail = start;
     push(0, 200);
-    assert_int_equal(runq_len(&ring), 200);
-    assert_non_null(runq_steal(&ring, &other, &moved));
+    assert_int_equal(blz__runq_len(&ring), 200);
+    assert_non_null(blz__runq_steal(&ring, &other, &moved));
     assert_int_equal(moved, 100);
     for (int i = 100; i < 200; i++)
-        assert_int_equal(number_of(runq_pop(&ring)), i);
-    assert_null(runq_pop(&ring));
+        assert_int_equal(number_of(blz__runq_pop(&ring)), i);
+    assert_null(blz__runq_pop(&ring));
 }
 
 /* ---- two threads ---- */
@@ -172,8 +172,8 @@ static void *steal_all(void *arg)
 
     (void)arg;
     while (!__atomic_load_n(&thief.stop, __ATOMIC_ACQUIRE)) {
-        blz_task *got = runq_steal(&ring, &other, &moved);
-        for (; got; got = runq_pop(&other)) {
+        blz_task *got = blz__runq_steal(&ring, &other, &moved);
+        for (; got; got = blz__runq_pop(&other)) {
             see(got);
             thief.stolen++;
         }
@@ -196,7 +196,7 @@ static void no_task_is_lost_or_doubled_while_a_thief_is_at_work(void **state)
         push(0, n);
         for (blz_task *it; (it = task_list_take(&spill));)
             see(it);
-        for (blz_task *it; (it = runq_pop(&ring));)
+        for (blz_task *it; (it = blz__runq_pop(&ring));)
             see(it);
         expected++;
         for (int i = 0; i < n; i++) /* the thief may still have some: wait, then all are free */
@@ -229,21 +229,21 @@ static void injected_tasks_are_taken_oldest_first(void **state)
     (void)state;
     begin();
     memset(&queue, 0, sizeof queue);
-    assert_true(inject_spawn(&queue, task(0)));
+    assert_true(blz__inject_spawn(&queue, task(0)));
     more = list_of(1, 10);
-    inject_push(&queue, &more);
+    blz__inject_push(&queue, &more);
     assert_int_equal(inject_len(&queue), 10);
-    taken = inject_take(&queue, 4);
+    taken = blz__inject_take(&queue, 4);
     assert_int_equal(taken.count, 4);
     for (int i = 0; i < 4; i++)
         assert_int_equal(number_of(task_list_take(&taken)), i);
-    taken = inject_take(&queue, 100);
+    taken = blz__inject_take(&queue, 100);
     assert_int_equal(taken.count, 6);
     for (int i = 4; i < 10; i++)
         assert_int_equal(number_of(task_list_take(&taken)), i);
     assert_int_equal(inject_len(&queue), 0);
     assert_false(inject_has_work(&queue));
-    taken = inject_take(&queue, 1);
+    taken = blz__inject_take(&queue, 1);
     assert_null(taken.first);
     assert_int_equal(queue.spawned, 1);
 }
@@ -255,12 +255,12 @@ static void a_closed_queue_refuses_new_tasks_but_not_woken_ones(void **state)
     (void)state;
     begin();
     memset(&queue, 0, sizeof queue);
-    assert_true(inject_spawn(&queue, task(0)));
-    inject_close(&queue);
-    assert_false(inject_spawn(&queue, task(1)));
+    assert_true(blz__inject_spawn(&queue, task(0)));
+    blz__inject_close(&queue);
+    assert_false(blz__inject_spawn(&queue, task(1)));
     woken = list_of(2, 3);
-    inject_push(&queue, &woken);
-    taken = inject_take(&queue, 10);
+    blz__inject_push(&queue, &woken);
+    taken = blz__inject_take(&queue, 10);
     assert_int_equal(taken.count, 2);
     assert_int_equal(number_of(task_list_take(&taken)), 0);
     assert_int_equal(number_of(task_list_take(&taken)), 2);
