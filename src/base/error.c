@@ -2,10 +2,15 @@
 /* Texts for errors, without the buffers of strerror. */
 #include <blitz/base.h>
 
+#include <limits.h>
 #include <string.h>
 
 const char *blz_strerror(int error)
 {
-    const char *text = error >= 0 ? "success" : strerrordesc_np(-error);
+    const char *text;
+
+    if (error >= 0)
+        return "success";
+    text = error >= -INT_MAX ? strerrordesc_np(-error) : NULL;
     return text ? text : "unknown error";
 }
