@@ -42,15 +42,19 @@ tests:
 	@$(configure)
 	@cmake --build $(BUILD) -j $(JOBS)
 
+# A model that is not through after a while says so and is taken up again in CI and in soak.
 test: tests
-	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(ARGS)
+	@MODEL_SECONDS=$${MODEL_SECONDS:-4} ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(ARGS)
 
 mutants:
 	@tools/bootstrap build test
 	@tools/mutants $(ARGS)
 
+# Every benchmark with one and two workers; `make bench ARGS='--reps 9'`.
 bench: build
-	@$(BUILD)/bench/blitz-bench $(ARGS)
+	@for name in $$($(BUILD)/bench/blitz-bench --list); do for threads in 1 2; do \
+	    $(BUILD)/bench/blitz-bench $$name --threads $$threads --reps 3 $(ARGS) || exit 1; \
+	done; done
 
 lint:
 	@tools/bootstrap build lint
@@ -59,7 +63,7 @@ lint:
 # Hours, not minutes: long stress runs with both compilers and all sanitizers, deeper models, every
 # mutant.
 soak: soak-gcc soak-clang
-	@MODEL_PREEMPTIONS=$${MODEL_PREEMPTIONS:-5} $(MAKE) test PRESET=model \
+	@MODEL_PREEMPTIONS=$${MODEL_PREEMPTIONS:-5} MODEL_SECONDS=3600 $(MAKE) test PRESET=model \
 	    CONFIGURE_ARGS=-DBLITZ_TIMEOUT_SCALE=120
 	@$(MAKE) mutants
 
