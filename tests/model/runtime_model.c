@@ -439,7 +439,10 @@ BLZ_ASYNC(stuck_parent)
     BLZ_END(1);
 }
 
-/* The thief owes the memory to the other worker, and may be stopped before it gives it back. */
+/*
+ * The thief owes the memory to the other worker, and may be stopped before it gives it back. Of
+ * interleavings alone, as above.
+ */
 static void the_memory_of_a_stolen_task_goes_home(void)
 {
     blz_options given = options(2);
