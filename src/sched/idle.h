@@ -21,10 +21,14 @@
  *   (2) by its driver, its mailbox, or a deadline. If a claimer was faster, the worker has been
  *       claimed and is a searcher; whoever clears the bit decides.
  *
- * Why no wakeup is lost: whoever queues work looks at the word afterwards, and whoever parks looks
- * at the queues after it has been counted; both sides are sequentially consistent, so one of them
- * sees the other. Work that nobody is woken for because somebody searches is found by that
- * searcher, or by the look at all queues that the last searcher takes when it stops searching.
+ * Why no wakeup is lost: whoever fills the inject queue looks at the word afterwards, and whoever
+ * parks looks at the queue after it has been counted; both sides are sequentially consistent, so
+ * one of them sees the other. Work that nobody is woken for because somebody searches is found by
+ * that searcher, or by the look at all queues that the last searcher takes when it stops searching.
+ *
+ * A worker that fills its own ring looks without that order, to save an atomic operation: its tasks
+ * are not lost, since it is awake and runs them, and it looks again at its next poll. If it is stuck
+ * before that, the watchdog wakes somebody (watchdog.c).
  */
 #ifndef BLZ_SCHED_IDLE_H
 #define BLZ_SCHED_IDLE_H
