@@ -234,11 +234,13 @@ static void a_cancel_against_an_unshield_is_not_lost(void)
 
 static const struct model models[] = {
     MODEL(a_cancel_of_a_waiting_task_is_delivered_once, .preemptions = 3, .reduce = true),
-    MODEL(a_cancel_against_the_first_poll_is_delivered_once, .preemptions = 3, .reduce = true),
+    MODEL(a_cancel_against_the_first_poll_is_delivered_once, .preemptions = 3, .stale_reads = 1,
+          .reduce = true),
     MODEL(two_cancels_are_delivered_once, .stale_reads = 1, .reduce = true),
     MODEL(a_cancel_against_a_wake_ends_the_task_once, .stale_reads = 1, .reduce = true),
     MODEL(a_cancel_against_the_end_is_harmless, .preemptions = 3, .reduce = true),
-    MODEL(a_cancel_against_an_unshield_is_not_lost, .preemptions = 3, .reduce = true),
+    MODEL(a_cancel_against_an_unshield_is_not_lost, .preemptions = 3, .stale_reads = 1,
+          .reduce = true),
 };
 
 MODEL_MAIN(models)

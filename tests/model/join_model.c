@@ -252,9 +252,9 @@ static const struct model models[] = {
     MODEL(a_handle_let_go_at_the_end_of_the_task_frees_it_once, .preemptions = 4, .reduce = true),
     MODEL(a_callback_is_called_once, .preemptions = 4, .reduce = true),
     MODEL(a_task_that_joins_gets_the_result, .preemptions = 3, .reduce = true),
-    MODEL(a_join_that_is_taken_back_can_be_repeated, .preemptions = 3, .reduce = true),
-    MODEL(a_task_joined_in_place_may_be_rescued_meanwhile, .preemptions = 3, .stale_reads = 1,
+    MODEL(a_join_that_is_taken_back_can_be_repeated, .preemptions = 3, .stale_reads = 1,
           .reduce = true),
+    MODEL(a_task_joined_in_place_may_be_rescued_meanwhile, .stale_reads = 2, .reduce = true),
 };
 
 MODEL_MAIN(models)
