@@ -48,8 +48,11 @@ uint64_t blz__thread_id(void);
 bool blz__fence_asymmetric_init(void);
 void blz__fence_heavy(void);
 
-/* Pages, aligned to their own power-of-two size. `huge` asks for large pages. NULL: no memory. */
-void *blz__pages_map(size_t size, bool huge);
+/* Pages, aligned to their own power-of-two size. NULL: no memory. */
+void *blz__pages_map(size_t size);
+
+/* These pages are about to be written: saves a fault for each. A wish. */
+void blz__pages_prefault(void *pages, size_t size);
 void blz__pages_unmap(void *pages, size_t size);
 
 /* CPUs that this process may use: affinity and cgroup quota, rounded up; at least 1. */

@@ -138,7 +138,7 @@ void blz__fence_heavy(void)
 
 /* ---- memory ---- */
 
-void *blz__pages_map(size_t size, bool huge)
+void *blz__pages_map(size_t size)
 {
     char *raw = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -150,9 +150,16 @@ void *blz__pages_map(size_t size, bool huge)
     if (aligned > raw)
         munmap(raw, (size_t)(aligned - raw));
     munmap(aligned + size, (size_t)(raw + size - aligned));
-    if (huge)
-        madvise(aligned, size, MADV_HUGEPAGE); /* a wish: it works without */
     return aligned;
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+void blz__pages_prefault(void *pages, size_t size)
+{
+    madvise(pages, size, MADV_POPULATE_WRITE);
 }
 
 void blz__pages_unmap(void *pages, size_t size)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chunks for the heaps. With the default allocator they are cut from spans of 2 MiB of the
- * system's pages, because a million small tasks otherwise spend more time in page faults than in
- * anything else: once a runtime has grown beyond a few spans, new ones ask for huge pages. An
- * allocator of the user's is asked for each chunk.
+ * system's pages. Once a runtime has grown beyond the first span, the pages of a new chunk are
+ * asked for all at once: faults one by one cost a million new tasks a third of their time. (Huge
+ * pages would cost less still, if the system has them at hand; if not, they cost several times as
+ * much.) An allocator of the user's is asked for each chunk.
  */
 #include "task/chunk.h"
 
@@ -12,13 +13,15 @@
 enum {
     SPAN_SIZE = 2 * 1024 * 1024,
     SPAN_CHUNKS = 32,
-    SPANS_BEFORE_HUGE = 2,
+    SPANS_KEPT = 2,    /* when they are empty */
+    SPANS_FAULTED = 1, /* whose pages come one by one, as they are used */
 };
 
 struct blz__span {
     struct blz__span *next;
     char *base;
-    uint32_t free; /* a bit for each chunk */
+    uint32_t free;    /* a bit for each chunk */
+    uint32_t touched; /* and for each that has been used before */
 };
 
 void blz__pool_init(blz__pool *pool, const blz_allocator *allocator)
@@ -29,18 +32,19 @@ void blz__pool_init(blz__pool *pool, const blz_allocator *allocator)
 #endif
 }
 
-static struct blz__span *span_new(blz__pool *pool, bool huge)
+static struct blz__span *span_new(blz__pool *pool)
 {
     struct blz__span *span = blz__alloc(pool->allocator, sizeof *span, _Alignof(struct blz__span));
 
     if (!span)
         return NULL;
-    span->base = blz__pages_map(SPAN_SIZE, huge);
+    span->base = blz__pages_map(SPAN_SIZE);
     if (!span->base) {
         blz__free(pool->allocator, span, sizeof *span, _Alignof(struct blz__span));
         return NULL;
     }
     span->free = UINT32_MAX;
+    span->touched = 0;
     return span;
 }
 
@@ -50,41 +54,44 @@ static void span_free(blz__pool *pool, struct blz__span *span)
     blz__free(pool->allocator, span, sizeof *span, _Alignof(struct blz__span));
 }
 
-static struct blz__chunk *take_from_span(struct blz__span *span)
+/* *fresh: nobody has touched its pages yet. */
+static struct blz__chunk *take_from_span(struct blz__span *span, bool *fresh)
 {
     int i = __builtin_ctz(span->free);
-    struct blz__chunk *chunk = (void *)(span->base + (size_t)i * HEAP_CHUNK);
 
     span->free &= span->free - 1;
-    chunk->span = span;
-    return chunk;
+    *fresh = !(span->touched >> i & 1);
+    span->touched |= 1u << i;
+    return (void *)(span->base + (size_t)i * HEAP_CHUNK);
 }
 
 static struct blz__chunk *take_from_system(blz__pool *pool)
 {
     struct blz__span *span;
     struct blz__chunk *chunk = NULL;
-    bool huge;
+    bool fresh = false, grown;
 
     blz__lock_acquire(&pool->lock);
     for (span = pool->spans; span && !span->free; span = span->next)
         ;
     if (span)
-        chunk = take_from_span(span);
-    huge = pool->nr_spans >= SPANS_BEFORE_HUGE;
+        chunk = take_from_span(span, &fresh);
+    grown = pool->nr_spans > SPANS_FAULTED;
     blz__lock_release(&pool->lock);
-    if (chunk)
-        return chunk;
-
-    span = span_new(pool, huge);
-    if (!span)
-        return NULL;
-    chunk = take_from_span(span);
-    blz__lock_acquire(&pool->lock);
-    span->next = pool->spans;
-    pool->spans = span;
-    pool->nr_spans++;
-    blz__lock_release(&pool->lock);
+    if (!chunk) {
+        span = span_new(pool);
+        if (!span)
+            return NULL;
+        chunk = take_from_span(span, &fresh);
+        blz__lock_acquire(&pool->lock);
+        span->next = pool->spans;
+        pool->spans = span;
+        pool->nr_spans++;
+        blz__lock_release(&pool->lock);
+    }
+    if (fresh && grown)
+        blz__pages_prefault(chunk, HEAP_CHUNK);
+    chunk->span = span;
     return chunk;
 }
 
@@ -97,7 +104,7 @@ static void give_to_system(blz__pool *pool, struct blz__chunk *chunk)
 
     blz__lock_acquire(&pool->lock);
     span->free |= 1u << i;
-    if (span->free == UINT32_MAX && pool->nr_spans > SPANS_BEFORE_HUGE) {
+    if (span->free == UINT32_MAX && pool->nr_spans > SPANS_KEPT) {
         struct blz__span **link = &pool->spans;
         while (*link != span)
             link = &(*link)->next;

@@ -115,14 +115,16 @@ static void pages_are_aligned_to_their_size(void **state)
     const size_t size = 2 * 1024 * 1024;
 
     (void)state;
-    for (int huge = 0; huge < 2; huge++) {
-        char *pages = blz__pages_map(size, huge);
+    for (int prefault = 0; prefault < 2; prefault++) {
+        char *pages = blz__pages_map(size);
         assert_non_null(pages);
+        if (prefault)
+            blz__pages_prefault(pages, size);
         assert_int_equal((uintptr_t)pages % size, 0);
         memset(pages, 1, size);
         blz__pages_unmap(pages, size);
     }
-    assert_null(blz__pages_map((size_t)1 << 62, false));
+    assert_null(blz__pages_map((size_t)1 << 62));
 }
 
 static void there_is_at_least_one_cpu(void **state)

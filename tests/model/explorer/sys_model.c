@@ -221,13 +221,18 @@ void blz__fence_heavy(void)
 
 /* ---- Memory, time, and the rest ---- */
 
-void *blz__pages_map(size_t size, bool huge)
+void *blz__pages_map(size_t size)
 {
-    (void)huge;
     void *pages = model_alloc(size, size);
     if (pages != NULL)
         memset(pages, 0, size);
     return pages;
+}
+
+void blz__pages_prefault(void *pages, size_t size)
+{
+    (void)pages;
+    (void)size;
 }
 
 void blz__pages_unmap(void *pages, size_t size)
