@@ -47,13 +47,16 @@ void blz__inject_close(inject *q)
     blz__lock_release(&q->lock);
 }
 
-/* Walks to the end of the first `max` tasks; what follows stays in `rest`. */
+/* Cuts off the first `max` tasks, of more; what follows stays in `rest`. */
 static task_list split(task_list *rest, uint32_t max)
 {
-    task_list taken = {NULL, NULL, 0};
+    task_list taken = {rest->first, rest->first, max};
 
-    while (taken.count < max && rest->first)
-        task_list_append(&taken, task_list_take(rest));
+    for (uint32_t i = 1; i < max; i++)
+        taken.last = taken.last->next;
+    rest->first = taken.last->next;
+    rest->count -= max;
+    taken.last->next = NULL;
     return taken;
 }
 
