@@ -26,9 +26,9 @@
  * one of them sees the other. Work that nobody is woken for because somebody searches is found by
  * that searcher, or by the look at all queues that the last searcher takes when it stops searching.
  *
- * A worker that fills its own ring looks without that order, to save an atomic operation: its tasks
- * are not lost, since it is awake and runs them, and it looks again at its next poll. If it is stuck
- * before that, the watchdog wakes somebody (watchdog.c).
+ * A worker that fills its own ring looks without that order, to save an atomic operation: its
+ * tasks are not lost, since it is awake and runs them, and it looks again at its next poll. If it
+ * is stuck before that, the watchdog wakes somebody (watchdog.c).
  */
 #ifndef BLZ_SCHED_IDLE_H
 #define BLZ_SCHED_IDLE_H

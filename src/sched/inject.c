@@ -52,8 +52,10 @@ static task_list split(task_list *rest, uint32_t max)
 {
     task_list taken = {rest->first, rest->first, max};
 
-    for (uint32_t i = 1; i < max; i++)
+    for (uint32_t i = 1; i < max; i++) {
         taken.last = taken.last->next;
+        task_prefetch_neighbour(taken.last);
+    }
     rest->first = taken.last->next;
     rest->count -= max;
     taken.last->next = NULL;

@@ -2,9 +2,9 @@
 /*
  * The ring of runq.h.
  *
- * Nobody reads a slot that is not its own: a thief claims first. What hands the slots over is `tail`
- * (release by the owner after filling a slot, acquire by thieves) and `head` (release by a thief
- * after reading its slots, acquire by the owner before it fills them again).
+ * Nobody reads a slot that is not its own: a thief claims first. What hands the slots over is
+ * `tail` (release by the owner after filling a slot, acquire by thieves) and `head` (release by a
+ * thief after reading its slots, acquire by the owner before it fills them again).
  */
 #include "sched/runq.h"
 

@@ -25,6 +25,7 @@ static void collect(blz_handle *handle, bool keep)
 {
     blz_task *task = handle->task;
 
+    task_prefetch_neighbour(task); /* joined next, if they were spawned together */
     handle->result = task_result(task);
     if (!keep) {
         handle->task = NULL;
