@@ -3,6 +3,7 @@
 #ifndef BLITZ_H
 #define BLITZ_H
 
+#include <blitz/addr.h>
 #include <blitz/async.h>
 #include <blitz/base.h>
 #include <blitz/future.h>

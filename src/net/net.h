@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Front door of src/net. */
+#ifndef BLZ_NET_NET_H
+#define BLZ_NET_NET_H
+
+#include <blitz/addr.h>
+
+/* ---- addresses ---- */
+
+/* blz_addr_unix for a path that has a length. */
+int blz__addr_set_path(blz_addr *addr, const char *path, size_t len);
+
+/* A decimal number without sign and leading zeros, up to `max`. False: it is not one. */
+bool blz__parse_decimal(const char *text, size_t len, uint32_t max, uint32_t *value);
+
+/*
+ * Reads "host:service", where the host is a name, an IPv4 address, or in brackets an IPv6 address.
+ * -EINVAL: it has another form. What the parts say is not looked at.
+ */
+struct blz__host_service {
+    const char *host, *service;
+    size_t host_len, service_len;
+};
+int blz__split_host_service(const char *text, size_t len, struct blz__host_service *parts);
+
+#endif
