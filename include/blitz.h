@@ -6,6 +6,7 @@
 #include <blitz/addr.h>
 #include <blitz/async.h>
 #include <blitz/base.h>
+#include <blitz/blocking.h>
 #include <blitz/future.h>
 #include <blitz/oneshot.h>
 #include <blitz/runtime.h>

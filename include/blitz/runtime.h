@@ -40,7 +40,7 @@ typedef struct blz_stuck {
 /* All zero means the default. An environment variable, where named, wins over a zero. */
 typedef struct blz_options {
     unsigned workers;  /* BLZ_WORKERS; default: the CPUs we may use (affinity, cgroup quota) */
-    size_t stack_size; /* of worker threads; default: the system's */
+    size_t stack_size; /* of all threads; default: the system's */
     const char *name;  /* prefix of thread names; default "blitz" */
     const blz_allocator *allocator; /* copied; default: malloc and pages from the system */
 
@@ -68,7 +68,12 @@ typedef struct blz_options {
     /* No threads (but the watchdog, if on_stuck is set): the caller runs the one worker, by
      * blz_rt_turn. */
     bool embedded;
-    uint64_t reserved[6];
+
+    /* Threads for the program's blocking work (blitz/blocking.h); default 512. Name lookups and
+     * file operations have threads of their own, up to 32 and 128, but not more than this. */
+    unsigned max_blocking_threads;
+    int64_t blocking_keep_alive_ns; /* when idle ones end; default 10 s, negative: they stay */
+    uint64_t reserved[4];
 } blz_options;
 
 /*
@@ -80,14 +85,15 @@ BLZ_API BLZ_NODISCARD int blz_rt_new(blz_rt **rt, const blz_options *options);
 /*
  * Shuts down: new tasks are refused, all tasks are cancelled and run to their end until
  * `grace_ns` has passed (negative: without limit); then shields are overridden, for a second time
- * as long. 0, or -ETIMEDOUT if tasks did not end even so (they are in the dump). -EDEADLK on a
- * worker. May be called again. [any thread but a worker]
+ * as long. After them the blocking pool: what is queued there is cancelled, what runs has as much
+ * time once more. 0, or -ETIMEDOUT if tasks (they are in the dump) or jobs did not end even so.
+ * -EDEADLK on a worker or in a job. May be called again. [any thread but a worker]
  */
 BLZ_API BLZ_NODISCARD int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns);
 
 /*
- * Shuts down (see options.shutdown_ns) and frees the runtime. On -ETIMEDOUT the tasks that did not
- * end are leaked on purpose, with all they use. NULL is fine. [any thread but a worker]
+ * Shuts down (see options.shutdown_ns) and frees the runtime. On -ETIMEDOUT the tasks and jobs that
+ * did not end are leaked on purpose, with all they use. NULL is fine. [any thread but a worker]
  */
 BLZ_API int blz_rt_free(blz_rt *rt);
 

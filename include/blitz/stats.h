@@ -49,7 +49,12 @@ typedef struct blz_stats {
     uint64_t workers;
     uint64_t workers_parked;
     uint64_t workers_searching;
-    uint64_t reserved[8];
+    uint64_t blocking_threads; /* of the blocking pool, in all its lanes */
+    uint64_t blocking_idle;    /* of these: waiting for a job */
+    uint64_t blocking_queued;  /* jobs that have not begun */
+    uint64_t blocking_jobs;    /* jobs that have begun, ever */
+    uint64_t blocking_started; /* threads, ever */
+    uint64_t reserved[3];
 } blz_stats;
 
 /* [any thread] */

@@ -36,6 +36,9 @@ int blz__thread_start(blz__thread *thread, void (*fn)(void *), void *arg, size_t
 void blz__thread_join(blz__thread thread);
 void blz__thread_yield(void);
 
+/* The calling thread, which blz__thread_start has started, for another one to join. */
+blz__thread blz__thread_self(void);
+
 /* A number for the calling thread, not 0, unlike that of any other live thread. */
 uint64_t blz__thread_id(void);
 

@@ -114,6 +114,15 @@ void blz__thread_join(blz__thread thread)
     pthread_join(id, NULL);
 }
 
+blz__thread blz__thread_self(void)
+{
+    blz__thread self = {0};
+    pthread_t id = pthread_self();
+
+    memcpy(&self.handle, &id, sizeof id);
+    return self;
+}
+
 void blz__thread_yield(void)
 {
     sched_yield();

@@ -3,6 +3,7 @@
  * Statistics: adds up what the workers counted. Each counter is written by its worker alone, with
  * plain stores, so reading disturbs nobody.
  */
+#include "blocking/blocking.h"
 #include "sched/rt.h"
 
 #include <errno.h>
@@ -56,6 +57,18 @@ static void add(blz_worker_stats *total, const blz_worker_stats *one)
         total->inject_interval = one->inject_interval;
 }
 
+static void read_blocking(const blz_rt *rt, blz_stats *out)
+{
+    blz__blocking_counts counts;
+
+    blz__blocking_count(rt, &counts);
+    out->blocking_threads = counts.threads;
+    out->blocking_idle = counts.idle;
+    out->blocking_queued = counts.queued;
+    out->blocking_jobs = counts.jobs;
+    out->blocking_started = counts.started;
+}
+
 void blz_rt_stats(const blz_rt *rt, blz_stats *out)
 {
     double ns_per_tick = blz__clock_ns_per_tick(&rt->clock);
@@ -75,4 +88,5 @@ void blz_rt_stats(const blz_rt *rt, blz_stats *out)
     out->workers = rt->nr_workers;
     out->workers_parked = idle_parked(idle);
     out->workers_searching = idle_searching(idle);
+    read_blocking(rt, out);
 }

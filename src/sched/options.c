@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORKERS = 4096 };
+enum { MAX_WORKERS = 4096, BLOCKING_THREADS = 512, MAX_BLOCKING_THREADS = 65536 };
 
-#define DEFAULT_WATCHDOG_NS (25 * BLZ_MSEC)
-#define DEFAULT_SHUTDOWN_NS (10 * BLZ_SEC)
+#define DEFAULT_WATCHDOG_NS   (25 * BLZ_MSEC)
+#define DEFAULT_SHUTDOWN_NS   (10 * BLZ_SEC)
+#define DEFAULT_KEEP_ALIVE_NS (10 * BLZ_SEC)
 
 /* A whole number from the environment, or `otherwise` if there is none. */
 static int env_number(const char *name, int64_t otherwise, int64_t *out)
@@ -73,6 +74,8 @@ int blz__options_resolve(blz_options *options, const blz_options *given)
     *options = given ? *given : (blz_options){0};
     if (resolve_workers(options) < 0 || resolve_watchdog(options) < 0 || resolve_seed(options) < 0)
         return -EINVAL;
+    if (options->max_blocking_threads > MAX_BLOCKING_THREADS)
+        return -EINVAL;
     if (options->observe == BLZ_OBSERVE_SAMPLED && observe && strcmp(observe, "full") == 0)
         options->observe = BLZ_OBSERVE_FULL;
     if (options->event_interval == 0)
@@ -83,6 +86,10 @@ int blz__options_resolve(blz_options *options, const blz_options *given)
         options->budget = BUDGET;
     if (options->shutdown_ns == 0)
         options->shutdown_ns = DEFAULT_SHUTDOWN_NS;
+    if (options->max_blocking_threads == 0)
+        options->max_blocking_threads = BLOCKING_THREADS;
+    if (options->blocking_keep_alive_ns == 0)
+        options->blocking_keep_alive_ns = DEFAULT_KEEP_ALIVE_NS;
     if (!options->name)
         options->name = "blitz";
     return 0;

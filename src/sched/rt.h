@@ -40,10 +40,15 @@ struct blz_rt {
     uint64_t foreign_ids;
     uint64_t next_ids; /* where the next batch of ids begins */
 
+    blz__service *blocking; /* the pool, once there has been a job; set under life_lock */
+    uint64_t clock_holds;   /* jobs that a test clock waits for */
+
     /* life */
     blz__lock life_lock; /* of started and closed */
     bool started;
     bool stopped;
+    bool pool_closed;   /* the pool's time is over; under life_lock */
+    bool jobs_stuck;    /* and not all of its jobs have ended */
     bool ended;         /* freed: the last of the orphans destroys it; under inject.lock */
     uint64_t callbacks; /* that will run when a task ends */
     size_t orphans; /* blocks still referred to after the end, threads that release memory; too */

@@ -31,6 +31,21 @@ bool blz__rt_is_forked(const blz_rt *rt)
     return rt_is_forked(rt);
 }
 
+const blz_options *blz__rt_options(const blz_rt *rt)
+{
+    return &rt->options;
+}
+
+void blz__rt_hold_clock(blz_rt *rt)
+{
+    blz__fetch_add(&rt->clock_holds, (uint64_t)1, RELAXED);
+}
+
+void blz__rt_release_clock(blz_rt *rt)
+{
+    blz__fetch_sub(&rt->clock_holds, (uint64_t)1, RELEASE);
+}
+
 static void copy_options(blz_rt *rt, const blz_options *options)
 {
     rt->options = *options;
@@ -122,6 +137,8 @@ void blz__rt_destroy(blz_rt *rt)
 {
     blz_allocator allocator = rt->allocator;
 
+    if (rt->blocking)
+        rt->blocking->destroy(rt->blocking);
     blz__heap_destroy(&rt->foreign_heap);
     for (uint32_t i = 0; i < rt->nr_workers; i++)
         blz__worker_destroy(&rt->workers[i]);
@@ -230,11 +247,17 @@ static bool is_turn_owner(blz_rt *rt)
     return blz__cas(&rt->turn_owner, &owner, self, RELAXED, RELAXED) || owner == self;
 }
 
+static bool is_pool_thread(const blz_rt *rt)
+{
+    const blz__service *pool = blz__rt_blocking(rt);
+    return pool && pool->is_mine(pool);
+}
+
 int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns)
 {
     if (rt_is_forked(rt))
         return -EOWNERDEAD;
-    if (blz__sched_on_worker() || blz__watchdog_is_me(rt))
+    if (blz__sched_on_worker() || blz__watchdog_is_me(rt) || is_pool_thread(rt))
         return -EDEADLK;
     if (rt->embedded && !is_turn_owner(rt))
         return -EPERM;
@@ -254,15 +277,15 @@ void blz__rt_drop_orphan(blz_rt *rt)
 
 /*
  * After the shutdown. Tasks that did not end keep their workers, and all that they may use: that is
- * leaked on purpose. Tasks that did end may still be referred to by handles and wakers: then the
- * last of these frees the runtime.
+ * leaked on purpose. So is the runtime under jobs that did not end. Tasks that did end may still be
+ * referred to by handles and wakers: then the last of these frees the runtime.
  */
-static void end_runtime(blz_rt *rt, bool all_ended)
+static void end_runtime(blz_rt *rt)
 {
     struct blz__chunk *removed = NULL;
 
     blz__watchdog_stop(rt);
-    if (!all_ended)
+    if (blz__load(&rt->started, ACQUIRE) && !blz__load(&rt->drained, ACQUIRE))
         return;
     stop_threads(rt);
     blz__lock_acquire(&rt->inject.lock);
@@ -271,6 +294,7 @@ static void end_runtime(blz_rt *rt, bool all_ended)
     for (uint32_t i = 0; i < rt->nr_workers; i++)
         rt->orphans += blz__heap_used(&rt->workers[i].heap, &removed);
     rt->orphans += blz__heap_used(&rt->foreign_heap, &removed) + 1; /* and we */
+    rt->orphans += rt->jobs_stuck;                                  /* for good */
     rt->ended = true;
     blz__lock_release(&rt->inject.lock);
     blz__heap_release(&rt->foreign_heap, removed); /* one pool serves all heaps */
@@ -286,7 +310,7 @@ int blz_rt_free(blz_rt *rt)
     rc = blz_rt_shutdown(rt, rt->options.shutdown_ns);
     if (rc < 0 && rc != -ETIMEDOUT)
         return rc;
-    end_runtime(rt, rc == 0);
+    end_runtime(rt);
     return rc;
 }
 
@@ -381,7 +405,7 @@ int64_t blz_run(const blz_options *options, const void *frame, size_t size, cons
     rc = blz__rt_shutdown(rt, &rt->workers[0], rt->options.shutdown_ns);
     if (rt->options.on_thread_stop)
         rt->options.on_thread_stop(rt->options.hook_arg, 0);
-    end_runtime(rt, rc == 0);
+    end_runtime(rt);
     return rc < 0 && result >= 0 ? rc : result;
 }
 

@@ -9,7 +9,41 @@
 #include "sched/driver.h"
 #include "task/task.h"
 
+#include <blitz/runtime.h>
+
 /* A driver that only sleeps and wakes; its fd serves embedded runtimes. (src/io/wakefd.c) */
 extern const blz__driver_ops blz__wakefd_driver;
+
+/* ---- for the blocking pool ---- */
+
+/*
+ * A part of a runtime that stands above the scheduler and has threads of its own: made when it is
+ * first used, closed after the last task, freed with the runtime.
+ */
+typedef struct blz__service blz__service;
+struct blz__service {
+    /* Ends its threads. 0; -ETIMEDOUT: some have not ended by then. May be called again. */
+    int (*close)(blz__service *service, int64_t deadline_ns);
+    /* Frees it, after close gave 0. */
+    void (*destroy)(blz__service *service);
+    /* Whether the calling thread is one of its own. */
+    bool (*is_mine)(const blz__service *service);
+};
+
+/* The runtime's blocking pool, or NULL. [any thread] */
+blz__service *blz__rt_blocking(const blz_rt *rt);
+
+/* Makes `pool` it, unless there is one already: the one there is; NULL: too late. [any thread] */
+blz__service *blz__rt_set_blocking(blz_rt *rt, blz__service *pool);
+
+/* Whether no shutdown has begun. [any thread] */
+bool blz__rt_is_open(blz_rt *rt);
+
+/* As resolved. [any thread] */
+const blz_options *blz__rt_options(const blz_rt *rt);
+
+/* Something is under way outside of the workers: a test clock must not run ahead. [any thread] */
+void blz__rt_hold_clock(blz_rt *rt);
+void blz__rt_release_clock(blz_rt *rt);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shutdown: refuse new tasks, cancel all, let them run to their end; if that takes too long,
- * override their shields; if it still does, report it.
+ * override their shields; if it still does, report it. The blocking pool comes last.
  *
  * How every task learns of it: the phase is set first. A task that is polled after that is
  * cancelled by the worker that polls it. A task that is idle is found by walking the heaps, and
@@ -140,7 +140,7 @@ static bool close_doors(blz_rt *rt, blz_worker *self, bool *started)
     return first;
 }
 
-int blz__rt_shutdown(blz_rt *rt, blz_worker *self, int64_t grace_ns)
+static int end_tasks(blz_rt *rt, blz_worker *self, int64_t grace_ns)
 {
     bool started, first = close_doors(rt, self, &started);
 
@@ -152,4 +152,52 @@ int blz__rt_shutdown(blz_rt *rt, blz_worker *self, int64_t grace_ns)
         return 0;
     enter_phase(rt, RT_FORCING);
     return wait_until_drained(rt, self, deadline_after(grace_ns)) ? 0 : -ETIMEDOUT;
+}
+
+/* ---- the blocking pool ---- */
+
+bool blz__rt_is_open(blz_rt *rt)
+{
+    bool open;
+
+    blz__lock_acquire(&rt->life_lock);
+    open = !rt->stopped;
+    blz__lock_release(&rt->life_lock);
+    return open;
+}
+
+blz__service *blz__rt_blocking(const blz_rt *rt)
+{
+    return blz__load(&rt->blocking, ACQUIRE); /* pairs with the release in set_blocking */
+}
+
+blz__service *blz__rt_set_blocking(blz_rt *rt, blz__service *pool)
+{
+    blz__lock_acquire(&rt->life_lock);
+    if (!rt->pool_closed && !rt->blocking)
+        blz__store(&rt->blocking, pool, RELEASE); /* pairs with the acquire in blz__rt_blocking */
+    pool = rt->blocking;
+    blz__lock_release(&rt->life_lock);
+    return pool;
+}
+
+/* Tasks may need the pool to the last, so it goes after them. */
+static int close_pool(blz_rt *rt, int64_t grace_ns)
+{
+    blz__service *pool;
+    int rc;
+
+    blz__lock_acquire(&rt->life_lock);
+    rt->pool_closed = true;
+    pool = rt->blocking;
+    blz__lock_release(&rt->life_lock);
+    rc = pool ? pool->close(pool, deadline_after(grace_ns)) : 0;
+    rt->jobs_stuck = rc < 0;
+    return rc;
+}
+
+int blz__rt_shutdown(blz_rt *rt, blz_worker *self, int64_t grace_ns)
+{
+    int rc = end_tasks(rt, self, grace_ns);
+    return rc < 0 ? rc : close_pool(rt, grace_ns);
 }

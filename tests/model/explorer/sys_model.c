@@ -182,6 +182,11 @@ unsigned model_thread_id(void)
     return model__run.self != NULL ? model__run.self->id : 0;
 }
 
+blz__thread blz__thread_self(void)
+{
+    return (blz__thread){model_thread_id()};
+}
+
 uint64_t blz__thread_id(void)
 {
     return model_thread_id() + 1;
