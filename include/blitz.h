@@ -12,6 +12,7 @@
 #include <blitz/runtime.h>
 #include <blitz/stats.h>
 #include <blitz/task.h>
+#include <blitz/time.h>
 #include <blitz/version.h>
 #include <blitz/waker.h>
 

@@ -68,6 +68,8 @@ typedef struct blz_options {
     /* No threads (but the watchdog, if on_stuck is set): the caller runs the one worker, by
      * blz_rt_turn. */
     bool embedded;
+    /* A clock of its own, for tests (blitz/time.h). One worker; -EINVAL with more. */
+    bool test_clock;
 
     /* Threads for the program's blocking work (blitz/blocking.h); default 512. Name lookups and
      * file operations have threads of their own, up to 32 and 128, but not more than this. */

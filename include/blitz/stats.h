@@ -34,11 +34,13 @@ typedef struct blz_worker_stats {
     uint64_t maintenances;    /* looks at the driver */
     uint64_t refused;         /* awaits refused because of a cancellation */
     uint64_t stuck;           /* polls that the watchdog found too long */
+    uint64_t timers_armed;    /* timers put into its wheel */
+    uint64_t timers_fired;    /* of these: those that came due */
     uint64_t queue_depth;     /* tasks in its ring now */
     uint64_t busy_ns;         /* time not spent asleep */
     uint64_t mean_poll_ns;    /* moving average */
     uint64_t inject_interval; /* polls between looks at the shared queue, as tuned */
-    uint64_t reserved[6];
+    uint64_t reserved[4];
 } blz_worker_stats;
 
 typedef struct blz_stats {

@@ -23,6 +23,8 @@ static void read_worker(const blz_rt *rt, const blz_worker *w, double ns_per_tic
     for (int i = 0; i < NR_COUNTERS; i++)
         to[i] = blz__load(&from[i], RELAXED);
     out->stuck = blz__load(&w->stuck, RELAXED);
+    out->timers_armed = blz__load(&w->wheel.nr_armed, RELAXED);
+    out->timers_fired = blz__load(&w->wheel.nr_fired, RELAXED);
     out->queue_depth = blz__runq_len(&w->ring);
     out->inject_interval = blz__load(&w->tuner.inject_interval, RELAXED);
     out->mean_poll_ns = (uint64_t)((double)blz__load(&w->tuner.mean_ticks, RELAXED) * ns_per_tick);

@@ -33,6 +33,8 @@ static int resolve_workers(blz_options *options)
 {
     int64_t workers;
 
+    if (options->workers == 0 && options->test_clock)
+        options->workers = 1;
     if (options->workers == 0) {
         if (env_number("BLZ_WORKERS", 0, &workers) < 0 || workers < 0 || workers > MAX_WORKERS)
             return -EINVAL;
@@ -40,6 +42,8 @@ static int resolve_workers(blz_options *options)
     }
     if (options->embedded)
         options->workers = 1;
+    if (options->test_clock && options->workers > 1)
+        return -EINVAL; /* "nothing can run" is one worker's knowledge */
     return options->workers <= MAX_WORKERS ? 0 : -EINVAL;
 }
 

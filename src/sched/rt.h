@@ -4,6 +4,7 @@
 #define BLZ_SCHED_RT_H
 
 #include "sched/sched.h"
+#include "sched/test_clock.h"
 #include "sched/watchdog.h"
 #include "sched/worker.h"
 
@@ -30,6 +31,7 @@ struct blz_rt {
     blz_allocator allocator;
     const blz__driver_ops *driver_ops; /* or NULL: workers sleep on their futex only */
     blz__clock clock;
+    test_clock test_clock;
     blz__pool pool;
     idle_set idle;
     inject inject;
@@ -41,7 +43,6 @@ struct blz_rt {
     uint64_t next_ids; /* where the next batch of ids begins */
 
     blz__service *blocking; /* the pool, once there has been a job; set under life_lock */
-    uint64_t clock_holds;   /* jobs that a test clock waits for */
 
     /* life */
     blz__lock life_lock; /* of started and closed */

@@ -26,6 +26,11 @@ void blz__rt_free(blz_rt *rt, void *ptr, size_t size, size_t align)
     blz__free(&rt->allocator, ptr, size, align);
 }
 
+const blz_allocator *blz__rt_allocator(const blz_rt *rt)
+{
+    return &rt->allocator;
+}
+
 bool blz__rt_is_forked(const blz_rt *rt)
 {
     return rt_is_forked(rt);
@@ -34,16 +39,6 @@ bool blz__rt_is_forked(const blz_rt *rt)
 const blz_options *blz__rt_options(const blz_rt *rt)
 {
     return &rt->options;
-}
-
-void blz__rt_hold_clock(blz_rt *rt)
-{
-    blz__fetch_add(&rt->clock_holds, (uint64_t)1, RELAXED);
-}
-
-void blz__rt_release_clock(blz_rt *rt)
-{
-    blz__fetch_sub(&rt->clock_holds, (uint64_t)1, RELEASE);
 }
 
 static void copy_options(blz_rt *rt, const blz_options *options)
@@ -116,6 +111,8 @@ int blz__rt_create(blz_rt **out, const blz_options *given, const blz__driver_ops
     memset(rt->idle.bits, 0, bitmap_size(rt));
     rt->asymmetric_fences = blz__fence_asymmetric_init();
     blz__clock_init(&rt->clock);
+    if (options.test_clock)
+        blz__test_clock_init(&rt->test_clock);
     rt->target_ticks = (uint64_t)(TARGET_NS / rt->clock.ns_per_tick);
     blz__pool_init(&rt->pool, &rt->allocator);
     blz__heap_init(&rt->foreign_heap, rt, &rt->pool);
@@ -288,6 +285,8 @@ static void end_runtime(blz_rt *rt)
     if (blz__load(&rt->started, ACQUIRE) && !blz__load(&rt->drained, ACQUIRE))
         return;
     stop_threads(rt);
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
+        blz__worker_drop_timers(&rt->workers[i]);
     blz__lock_acquire(&rt->inject.lock);
     for (uint32_t i = 0; i < rt->nr_workers; i++) /* into any heap: so before any is counted */
         blz__worker_flush_frees(&rt->workers[i]);
@@ -419,8 +418,9 @@ int blz_rt_fd(blz_rt *rt)
 
 int64_t blz_rt_deadline(blz_rt *rt)
 {
-    (void)rt;
-    return INT64_MAX; /* nothing is due at a time yet: there are no timers */
+    int64_t next_ns = blz__wheel_next(&rt->workers[0].wheel);
+
+    return rt->test_clock.on ? blz__test_clock_real(&rt->test_clock, next_ns) : next_ns;
 }
 
 int64_t blz_rt_turn(blz_rt *rt)

@@ -8,6 +8,7 @@
 
 #include "sched/driver.h"
 #include "task/task.h"
+#include "time/wheel.h"
 
 #include <blitz/runtime.h>
 
@@ -42,8 +43,25 @@ bool blz__rt_is_open(blz_rt *rt);
 /* As resolved. [any thread] */
 const blz_options *blz__rt_options(const blz_rt *rt);
 
+/* ---- time ---- */
+
+/* The runtime's clock: the monotonic one, or its own (options.test_clock). [any thread] */
+int64_t blz__rt_now(blz_rt *rt);
+
 /* Something is under way outside of the workers: a test clock must not run ahead. [any thread] */
 void blz__rt_hold_clock(blz_rt *rt);
 void blz__rt_release_clock(blz_rt *rt);
+
+/* Arms a timer whose target is filled in, on the worker that polls the task. [task] */
+void blz__timer_arm(blz_timer *timer, int64_t deadline_ns, blz_cx *cx);
+
+/* The same from anywhere. 0 or a negative errno. [any thread] */
+int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt);
+
+/* Disarms: true if it was armed; the target is the caller's again. [any thread] */
+bool blz__timer_disarm(blz_timer *timer);
+
+/* Moves an armed timer: false if it was not armed any more. [any thread] */
+bool blz__timer_move(blz_timer *timer, int64_t deadline_ns);
 
 #endif

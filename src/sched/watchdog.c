@@ -5,7 +5,8 @@
  *
  * - counts it, and tells the program which task it is;
  * - takes what the worker kept to itself (its LIFO slot and yielded tasks) and puts it where others
- *   find it, and wakes one of them if the worker's ring has tasks too.
+ *   find it, and wakes one of them if the worker's ring has tasks too;
+ * - fires its timers that are due.
  *
  * The workers do nothing for this but count. When all of them are parked it goes to sleep
  * without a time limit; the first that wakes up wakes it.
@@ -114,6 +115,8 @@ static void look_at(blz_rt *rt, blz_worker *w, int64_t now_ns)
     if (!view->reported)
         report(rt, w, view, now_ns - view->since_ns);
     view->reported = true;
+    if (wheel_next_guess(&w->wheel) != INT64_MAX)
+        blz__worker_expire(w);
     rescue(rt, w);
 }
 

@@ -70,6 +70,7 @@ int blz__worker_init(blz_worker *w, blz_rt *rt, uint32_t index)
     blz__rng_init(&w->rng, rt->options.seed + index * 0x9E3779B97F4A7C15u);
     blz__tuner_init(&w->tuner, rt);
     blz__heap_init(&w->heap, rt, &rt->pool);
+    blz__wheel_init(&w->wheel, blz__rt_now(rt));
     if (rt->driver_ops) {
         int rc = rt->driver_ops->open(&w->driver, &rt->allocator);
         if (rc < 0)
@@ -191,6 +192,8 @@ void blz__worker_maintain(blz_worker *w)
     stat_inc(w->stats.maintenances);
     if (w->driver)
         w->driver->ops->poll(w->driver, 0);
+    if (wheel_next_guess(&w->wheel) != INT64_MAX)
+        blz__worker_expire(w);
     blz__worker_read_mail(w);
     resume_yielded(w);
     give_way(w);
@@ -330,11 +333,22 @@ static bool hook_leaves_idle(blz_worker *w)
     return idle;
 }
 
+/* Until when it may sleep: the deadline, or the next timer. Others know of that from here on. */
+static int64_t sleep_limit(blz_worker *w, int64_t deadline_ns)
+{
+    int64_t next_ns = blz__wheel_sleep(&w->wheel);
+
+    if (blz_unlikely(w->rt->test_clock.on))
+        next_ns = blz__test_clock_real(&w->rt->test_clock, next_ns);
+    return next_ns < deadline_ns ? next_ns : deadline_ns;
+}
+
 static void sleep_until_unparked(blz_worker *w, int64_t deadline_ns)
 {
     uint64_t before;
 
     stat_inc(w->stats.parks);
+    deadline_ns = sleep_limit(w, deadline_ns);
     before = blz__clock_ticks(&w->rt->clock);
     blz__store(&w->parked_at, before, RELAXED);
     if (w->driver && w->driver->ops->busy(w->driver))
@@ -348,10 +362,19 @@ static void sleep_until_unparked(blz_worker *w, int64_t deadline_ns)
     blz__watchdog_poke(w->rt);
 }
 
+/* Nothing can run, and the clock is one that need not wait: it goes on to the next timer. */
+static bool skip_to_next_timer(blz_worker *w)
+{
+    return !blz__rt_has_work(w->rt, w) &&
+           blz__test_clock_skip(&w->rt->test_clock, blz__wheel_next(&w->wheel));
+}
+
 static BLZ_NOINLINE void park(blz_worker *w, int64_t deadline_ns)
 {
     const blz_options *options = &w->rt->options;
 
+    if (blz_unlikely(w->rt->test_clock.on) && skip_to_next_timer(w))
+        return;
     if (hook_leaves_idle(w) && prepare_to_park(w))
         sleep_until_unparked(w, deadline_ns);
     if (options->on_thread_unpark)
@@ -421,8 +444,11 @@ void blz__worker_run(blz_worker *w, const uint32_t *until, int64_t deadline_ns)
 
 bool blz__worker_park_for_turn(blz_worker *w)
 {
+    if (blz_unlikely(w->rt->test_clock.on) && skip_to_next_timer(w))
+        return false;
     if (!prepare_to_park(w))
         return false;
+    blz__wheel_sleep(&w->wheel); /* an earlier timer makes the fd readable */
     if (!blz__parker_begin_driver(&w->parker)) {
         w->searching = blz__idle_unpark(&w->rt->idle, w->index);
         return false;
@@ -440,6 +466,7 @@ int64_t blz__worker_turn(blz_worker *w)
 {
     uint64_t before = w->stats.polls, limit, parked_at;
     bool parked = false;
+    int rounds = 0; /* that did not end in a park: a test clock may skip for ever */
 
     current_worker = w;
     w->now = blz__clock_ticks(&w->rt->clock);
@@ -452,12 +479,12 @@ int64_t blz__worker_turn(blz_worker *w)
         stat_add(w->parked_ticks, w->now - parked_at);
     blz__watchdog_poke(w->rt);
     limit = before + TURN_ROUNDS * (uint64_t)w->rt->event_interval;
-    while (!parked && w->stats.polls < limit) {
+    while (!parked && w->stats.polls < limit && rounds < TURN_ROUNDS) {
         blz_task *task = find(w);
         if (task)
             poll_found(w, task);
         else if (!blz__load(&w->mailbox, RELAXED) && !blz__load(&w->commands, RELAXED))
-            parked = blz__worker_park_for_turn(w);
+            rounds += !(parked = blz__worker_park_for_turn(w));
     }
     if (!parked)
         w->driver->ops->wake(w->driver); /* more to do: the fd stays readable */

@@ -20,6 +20,7 @@
 #include "sched/runq.h"
 #include "sched/watchdog.h"
 #include "task/task.h"
+#include "time/wheel.h"
 
 #include <blitz/runtime.h>
 #include <blitz/stats.h>
@@ -90,6 +91,7 @@ struct blz_worker {
     blz__cache_aligned parker parker;
     blz__cache_aligned blz_task *mailbox; /* woken pinned tasks, from other threads; a stack */
     blz__op *commands;                    /* cancellations, from other workers; a stack */
+    blz__cache_aligned blz__wheel wheel;
     blz__cache_aligned blz_task *current; /* being polled; for the watchdog */
     uint64_t parked_at;                   /* 0, or ticks; for the watchdog */
     uint64_t stuck;                       /* polls that it found too long */
@@ -148,6 +150,12 @@ bool blz__worker_read_mail(blz_worker *w);
 
 /* Driver events, commands, yielded tasks. [owner] */
 void blz__worker_maintain(blz_worker *w);
+
+/* Fires the timers that are due. [any thread: the watchdog does it for a worker that is stuck] */
+void blz__worker_expire(blz_worker *w);
+
+/* Drops the timers that are left. [the end of the runtime] */
+void blz__worker_drop_timers(blz_worker *w);
 
 /* Blocks of other heaps, kept back to be returned in batches. [owner] */
 void blz__worker_flush_frees(blz_worker *w);

@@ -176,6 +176,7 @@ bool blz__sched_may_block(const blz_rt *rt);
 /* Memory of the runtime's allocator. [any thread] */
 void *blz__rt_alloc(blz_rt *rt, size_t size, size_t align);
 void blz__rt_free(blz_rt *rt, void *ptr, size_t size, size_t align);
+const blz_allocator *blz__rt_allocator(const blz_rt *rt);
 
 /* The cx of the task polled on this thread, or NULL. */
 blz_cx *blz__sched_current_cx(void);

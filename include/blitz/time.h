@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time: sleeping, repeating, limiting, and timers that call back.
+ *
+ *     struct patient { BLZ_FRAME; blz_sleep_op nap; blz_timeout limit; blz_oneshot_wait wait;
+ *                      blz_oneshot *reply; int64_t rc; };
+ *
+ *     BLZ_ASYNC(patient)
+ *     {
+ *         BLZ_BEGIN;
+ *         BLZ_AWAIT(self->rc, blz_sleep(&self->nap, 50 * BLZ_MSEC));
+ *         BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, 2 * BLZ_SEC,
+ *                                              blz_oneshot_recv(&self->wait, self->reply)));
+ *         BLZ_END(self->rc);              // the reply, or -ETIMEDOUT
+ *     }
+ *
+ * Instants and durations are int64_t nanoseconds of the monotonic clock. Sums saturate
+ * (blz_time_add): an instant of INT64_MAX is never reached, and no duration is too long.
+ *
+ * Timers have a resolution of one millisecond and round up: nothing here ever ends early. The clock
+ * of a runtime can be a virtual one, for tests (blz_options.test_clock, below).
+ */
+#ifndef BLITZ_TIME_H
+#define BLITZ_TIME_H
+
+#include <blitz/future.h>
+
+BLZ_BEGIN_DECLS
+
+/* ---- Instants and durations ---- */
+
+#define BLZ_MINUTE (60 * BLZ_SEC)
+#define BLZ_HOUR   (60 * BLZ_MINUTE)
+#define BLZ_DAY    (24 * BLZ_HOUR)
+
+/* An instant that is never reached; a duration without end. */
+#define BLZ_NEVER INT64_MAX
+
+/* The clock of this thread's runtime, virtual if that is; elsewhere the monotonic one. [any] */
+BLZ_API int64_t blz_now(void);
+
+/* a + b and a - b; what would not fit is INT64_MAX or INT64_MIN. */
+static inline int64_t blz_time_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    if (blz_unlikely(__builtin_add_overflow(a, b, &sum)))
+        return b > 0 ? INT64_MAX : INT64_MIN;
+    return sum;
+}
+
+static inline int64_t blz_time_sub(int64_t a, int64_t b)
+{
+    int64_t difference;
+
+    if (blz_unlikely(__builtin_sub_overflow(a, b, &difference)))
+        return b < 0 ? INT64_MAX : INT64_MIN;
+    return difference;
+}
+
+/* count * unit: blz_time_of(hours, BLZ_HOUR). */
+static inline int64_t blz_time_of(int64_t count, int64_t unit)
+{
+    int64_t product;
+
+    if (blz_unlikely(__builtin_mul_overflow(count, unit, &product)))
+        return (count < 0) == (unit < 0) ? INT64_MAX : INT64_MIN;
+    return product;
+}
+
+/* A duration in whole units: blz_time_in(ns, BLZ_MSEC). Towards zero. */
+static inline int64_t blz_time_in(int64_t ns, int64_t unit)
+{
+    return ns / unit;
+}
+
+/*
+ * A deadline is an instant by which something must be done: `ns` from now. Several awaits can share
+ * one (blz_with_deadline), so that together they take no longer. [any thread]
+ */
+static inline int64_t blz_deadline(int64_t ns)
+{
+    return blz_time_add(blz_now(), ns);
+}
+
+/* How long until then; 0 once it has passed; BLZ_NEVER if it never does. [any thread] */
+static inline int64_t blz_deadline_left(int64_t deadline_ns)
+{
+    int64_t left = deadline_ns == BLZ_NEVER ? BLZ_NEVER : blz_time_sub(deadline_ns, blz_now());
+
+    return left > 0 ? left : 0;
+}
+
+/* ---- Timers: the entries of a worker's wheel ---- */
+
+/* What a timer does when it fires. */
+typedef union blz_timer_target {
+    blz_waker waker;
+    blz_wake_callback call;
+} blz_timer_target;
+
+/*
+ * A timer in the caller's memory. The fields are the library's. It must stay until it has fired, or
+ * has been cancelled; then it may be used again, or go. All zero: not armed.
+ */
+typedef struct blz_timer {
+    struct blz_timer *next, *prev;
+    void *wheel;
+    uint64_t tick; /* when it is due; until it is armed, as the owner likes */
+    blz_timer_target target;
+    uint32_t state;
+    uint16_t slot;
+    uint16_t calls; /* target is `call` */
+    uint64_t reserved;
+} blz_timer;
+
+/* A timer that will call fn(arg). */
+BLZ_API void blz_timer_init(blz_timer *timer, void (*fn)(void *arg), void *arg);
+
+/*
+ * Arms it: fn(arg) is called once, at or after the given instant, by a thread of the runtime
+ * between two polls. It must be short, and must not block. It may do with the timer what it likes,
+ * arming it anew included. `rt` NULL: the runtime of this thread. 0; -EBUSY: it is armed; -ENXIO:
+ * no runtime; -ESHUTDOWN: the runtime is ending; -EOWNERDEAD: in a forked child. What is still
+ * armed when the runtime is freed is dropped without a call. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_timer_start(blz_timer *timer, blz_rt *rt, int64_t deadline_ns);
+
+/*
+ * Disarms it. True: it will not fire. False: it was not armed, or has fired: the call has been
+ * made, or is being made right now. In both cases the timer's own memory may go at once. [any
+ * thread, but not while another one starts it]
+ */
+BLZ_API bool blz_timer_cancel(blz_timer *timer);
+
+/* Moves an armed timer to another instant. False: it was not armed, or has fired. [as cancel] */
+BLZ_API bool blz_timer_reset(blz_timer *timer, int64_t deadline_ns);
+
+/* Whether it waits to fire. [any thread] */
+BLZ_API bool blz_timer_is_armed(const blz_timer *timer);
+
+/*
+ * The same on the heap of the runtime (NULL: this thread's). NULL: no memory. free cancels it, and
+ * may be called by its callback; and after the runtime is gone. [any thread]
+ */
+BLZ_API blz_timer *blz_timer_new(blz_rt *rt, void (*fn)(void *arg), void *arg);
+BLZ_API void blz_timer_free(blz_timer *timer);
+
+/*
+ * For a poll function: the task being polled is woken at or after the given instant. The timer must
+ * not be armed. Once it has fired, or blz_timer_cancel has been called, it may be armed again.
+ */
+BLZ_API void blz_timer_wake_at(blz_timer *timer, int64_t deadline_ns, blz_cx *cx);
+
+/* ---- Sleeping ---- */
+
+typedef struct blz_sleep_op {
+    blz_future future;
+    blz_timer timer;
+} blz_sleep_op;
+
+/*
+ * Awaits the passing of time: 0. `ns` counts from the first poll; zero or less is ready at once.
+ * Interruptible. [task]
+ */
+BLZ_API blz_future *blz_sleep(blz_sleep_op *op, int64_t ns);
+BLZ_API blz_future *blz_sleep_until(blz_sleep_op *op, int64_t deadline_ns);
+
+/*
+ * Changes when a sleep ends that somebody in this task awaits and that is not ready yet: a branch
+ * of a race, say. [task that awaits it]
+ */
+BLZ_API void blz_sleep_reset(blz_sleep_op *op, int64_t deadline_ns);
+
+/* ---- Limiting ---- */
+
+typedef struct blz_timeout {
+    blz_future future;
+    blz_timer timer;
+} blz_timeout;
+
+/*
+ * Awaits `inner`, but no longer than `ns`, which count from the first poll: then it is cancelled,
+ * and awaited to its end. Gives its result; -ETIMEDOUT only if that is -ECANCELED because of the
+ * timeout. So what came in spite of it (bytes read, say) is not lost. Zero or less: `inner` has one
+ * poll to be ready in. If it is ready at its first poll no clock is read. Interruptible as `inner`
+ * is. [task]
+ */
+BLZ_API blz_future *blz_with_timeout(blz_timeout *op, int64_t ns, blz_future *inner);
+
+/* The same until an instant (blz_deadline) that several awaits may share. */
+BLZ_API blz_future *blz_with_deadline(blz_timeout *op, int64_t deadline_ns, blz_future *inner);
+
+/* ---- The test clock ---- */
+
+/*
+ * With options.test_clock a runtime has a clock of its own. It begins at the same instant in every
+ * run, and stands still, but for this: when nothing can run (no task is queued, no event is there,
+ * no blocking job is under way) it goes ahead to the next timer at once, instead of sleeping. A
+ * program that sleeps for hours is through in no time, and does the same in every run.
+ *
+ *     BLZ_RUN_WITH((&(blz_options){.test_clock = true}), night_shift);
+ *
+ * resume lets it go on as the real one does, pause stops it again, advance sets it ahead; timers
+ * that are due by then fire when the worker has its next turn, so a task that advances the clock
+ * yields to see them. -ENOTSUP: the runtime has no test clock; -EINVAL: `ns` is negative;
+ * -EOWNERDEAD: in a forked child. [any thread]
+ */
+BLZ_API int blz_clock_pause(blz_rt *rt);
+BLZ_API int blz_clock_resume(blz_rt *rt);
+BLZ_API int blz_clock_advance(blz_rt *rt, int64_t ns);
+
+BLZ_END_DECLS
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workers and their wheels: who arms a timer where, and who fires it.
+ *
+ * A task arms a timer on the worker that polls it, and disarms it from wherever it is by then.
+ * Other threads use the wheel of worker 0, and wake that worker if it would sleep too long. A
+ * worker fires what is due when it looks at its driver; nothing is woken or called under the
+ * wheel's lock.
+ *
+ * Tasks go behind those that are queued, in the order of their timers: not into the LIFO slot,
+ * which would turn the order round.
+ */
+#include "sched/rt.h"
+
+#include <errno.h>
+
+enum { FIRE_BATCH = 32 };
+
+static blz_worker *worker_of(const blz_timer *timer)
+{
+    return blz_container_of((blz__wheel *)timer->wheel, blz_worker, wheel);
+}
+
+/* ---- arming ---- */
+
+void blz__timer_arm(blz_timer *timer, int64_t deadline_ns, blz_cx *cx)
+{
+    blz__wheel_insert(&cx->worker->wheel, timer, deadline_ns); /* who is awake need not be woken */
+}
+
+/* The first timer from outside may be the first thing that the runtime hears of. */
+static int start_for_timers(blz_rt *rt)
+{
+    if (rt_is_forked(rt))
+        return -EOWNERDEAD;
+    if (blz__load(&rt->phase, RELAXED) != RT_OPEN)
+        return -ESHUTDOWN;
+    return blz__load(&rt->started, ACQUIRE) ? 0 : blz__rt_start(rt, false);
+}
+
+int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt)
+{
+    blz_worker *self = blz__worker_current(), *home = self && self->rt == rt ? self : rt->workers;
+    int rc = start_for_timers(rt);
+
+    if (rc < 0)
+        return rc;
+    if (timer_is_armed(timer))
+        return -EBUSY;
+    if (blz__wheel_insert(&home->wheel, timer, deadline_ns))
+        blz__parker_unpark(&home->parker);
+    return 0;
+}
+
+bool blz__timer_disarm(blz_timer *timer)
+{
+    return timer_is_armed(timer) && !rt_is_forked(worker_of(timer)->rt) && blz__wheel_remove(timer);
+}
+
+bool blz__timer_move(blz_timer *timer, int64_t deadline_ns)
+{
+    blz_worker *home;
+
+    if (!timer_is_armed(timer))
+        return false;
+    home = worker_of(timer); /* before the reset: then it may fire, and be armed elsewhere */
+    if (rt_is_forked(home->rt))
+        return false;
+    switch (blz__wheel_reset(timer, deadline_ns)) {
+    case WHEEL_RESET_WAKE:
+        blz__parker_unpark(&home->parker);
+        return true;
+    case WHEEL_RESET_DONE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- firing ---- */
+
+static void wake_task(blz_worker *w, blz_waker *waker)
+{
+    blz_task *task = waker->data;
+    enum task_action action;
+
+    if (w != blz__worker_current() || waker->ops != &blz__task_waker_ops) {
+        blz_waker_wake(waker);
+        return;
+    }
+    action = task_state_wake(&task->state, true);
+    if (action == TASK_QUEUE)
+        blz__worker_push_back(w, task);
+    else
+        task_act(task, action);
+}
+
+void blz__worker_expire(blz_worker *w)
+{
+    wheel_fired fired[FIRE_BATCH];
+    int64_t now_ns = blz__rt_now(w->rt);
+    size_t n;
+
+    if (now_ns < wheel_next_guess(&w->wheel))
+        return;
+    do {
+        n = blz__wheel_collect(&w->wheel, now_ns, fired, FIRE_BATCH);
+        for (size_t i = 0; i < n; i++) {
+            if (fired[i].calls)
+                fired[i].target.call.fn(fired[i].target.call.arg);
+            else
+                wake_task(w, &fired[i].target.waker);
+        }
+    } while (n == FIRE_BATCH);
+}
+
+void blz__worker_drop_timers(blz_worker *w)
+{
+    while (blz__wheel_drop(&w->wheel))
+        ;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits: a future that may not take longer than that. The inner future is a cancel scope of its
+ * own (a branch), polled before the timer is looked at, so that it wins if both are ready. The
+ * timer is armed only once it is pending, and until then `tick` holds what was asked for.
+ *
+ *   line      event                   next       what happens
+ *   ----------------------------------------------------------------------------------------
+ *   FOR       inner is pending        UNTIL      the clock is read; then as below
+ *   UNTIL     inner is pending        WAITING    arms the timer; EXPIRED if it is late already
+ *   WAITING   pending, timer fired    EXPIRED    cancels the branch, and polls it again
+ *   WAITING   cancelled from outside  STOPPED    disarms, cancels the branch
+ *   any       inner is ready          -          disarms; -ECANCELED is -ETIMEDOUT if EXPIRED
+ *
+ * Who is first decides: a cancellation from outside after the timer fired is not heard of, since
+ * the branch is ending already, and one before it makes the timer needless.
+ */
+#include "sched/sched.h"
+
+#include <errno.h>
+
+enum { LIMIT_FOR, LIMIT_UNTIL, LIMIT_WAITING, LIMIT_EXPIRED, LIMIT_STOPPED };
+
+static blz_poll finish(blz_timeout *op)
+{
+    int64_t result = op->future.child->result;
+
+    if (op->future.line == LIMIT_WAITING)
+        blz_timer_cancel(&op->timer);
+    if (op->future.line == LIMIT_EXPIRED && result == -ECANCELED)
+        result = -ETIMEDOUT;
+    op->future.child = NULL;
+    return blz_future_done(&op->future, result);
+}
+
+static blz_poll expire(blz_timeout *op, blz_cx *cx)
+{
+    op->future.line = LIMIT_EXPIRED;
+    blz_cancel_branch(op->future.child, cx);
+    return blz_poll_branch(op->future.child, cx) == BLZ_READY ? finish(op) : BLZ_PENDING;
+}
+
+/* The inner future is pending for the first time. */
+static BLZ_NOINLINE blz_poll begin(blz_timeout *op, blz_cx *cx)
+{
+    int64_t asked = (int64_t)op->timer.tick, now_ns, deadline_ns;
+
+    if (asked <= 0)
+        return expire(op, cx);
+    now_ns = blz__rt_now(blz_cx_rt(cx));
+    deadline_ns = op->future.line == LIMIT_FOR ? blz_time_add(now_ns, asked) : asked;
+    if (deadline_ns <= now_ns)
+        return expire(op, cx);
+    op->future.line = LIMIT_WAITING;
+    blz_timer_wake_at(&op->timer, deadline_ns, cx);
+    return BLZ_PENDING;
+}
+
+static blz_poll timeout_poll(blz_future *future, blz_cx *cx)
+{
+    blz_timeout *op = (blz_timeout *)future;
+
+    if (blz_poll_branch(future->child, cx) == BLZ_READY)
+        return finish(op);
+    if (future->line < LIMIT_WAITING)
+        return begin(op, cx);
+    if (future->line == LIMIT_WAITING && !timer_is_armed(&op->timer))
+        return expire(op, cx);
+    return BLZ_PENDING;
+}
+
+static void timeout_cancel(blz_future *future, blz_cx *cx)
+{
+    blz_timeout *op = (blz_timeout *)future;
+
+    if (future->line == LIMIT_WAITING)
+        blz_timer_cancel(&op->timer);
+    if (future->line < LIMIT_EXPIRED)
+        future->line = LIMIT_STOPPED;
+    blz_cancel_branch(future->child, cx);
+}
+
+static const blz_future_ops timeout_ops = {.name = "timeout",
+                                           .poll = timeout_poll,
+                                           .cancel = timeout_cancel};
+
+static inline blz_future *make(blz_timeout *op, uint32_t line, int64_t asked, blz_future *inner)
+{
+    op->future = (blz_future){.ops = &timeout_ops,
+                              .child = inner,
+                              .line = line,
+                              .flags = inner->flags & BLZ_FUTURE_ALWAYS};
+    op->timer.tick = (uint64_t)asked;
+    return &op->future;
+}
+
+blz_future *blz_with_timeout(blz_timeout *op, int64_t ns, blz_future *inner)
+{
+    return make(op, LIMIT_FOR, ns, inner);
+}
+
+blz_future *blz_with_deadline(blz_timeout *op, int64_t deadline_ns, blz_future *inner)
+{
+    return make(op, LIMIT_UNTIL, deadline_ns, inner);
+}

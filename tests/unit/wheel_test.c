@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The timer wheel as a data structure: levels and their boundaries, strange deadlines, pauses of
+ * any length, and millions of random operations compared with a plain sorted list.
+ */
+#include "harness.h"
+#include "time/wheel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MS BLZ_MSEC
+
+static blz__wheel wheel;
+
+static void never_called(void *arg)
+{
+    (void)arg;
+    fail();
+}
+
+/* The timer's number is its callback's argument: that is how it is recognised when it fires. */
+static void init_numbered(blz_timer *timer, size_t number)
+{
+    blz_timer_init(timer, never_called, (void *)(uintptr_t)number);
+}
+
+static size_t number_of(const wheel_fired *fired)
+{
+    assert_true(fired->calls);
+    return (size_t)(uintptr_t)fired->target.call.arg;
+}
+
+static size_t collect(int64_t now_ns)
+{
+    wheel_fired fired[8];
+    return blz__wheel_collect(&wheel, now_ns, fired, 8);
+}
+
+/* ---- rounding ---- */
+
+static void a_timer_fires_at_its_tick_and_not_before(void **state)
+{
+    blz_timer timer;
+
+    (void)state;
+    blz__wheel_init(&wheel, 5 * MS);
+    init_numbered(&timer, 0);
+    blz__wheel_insert(&wheel, &timer, 10 * MS);
+    assert_int_equal(blz__wheel_next(&wheel), 10 * MS);
+    assert_int_equal(collect(10 * MS - 1), 0);
+    assert_true(timer_is_armed(&timer));
+    assert_int_equal(collect(10 * MS), 1);
+    assert_false(timer_is_armed(&timer));
+    assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+}
+
+static void a_deadline_within_a_tick_rounds_up(void **state)
+{
+    blz_timer timer;
+
+    (void)state;
+    blz__wheel_init(&wheel, 0);
+    init_numbered(&timer, 0);
+    blz__wheel_insert(&wheel, &timer, 10 * MS + 1);
+    assert_int_equal(collect(11 * MS - 1), 0);
+    assert_int_equal(collect(11 * MS), 1);
+}
+
+/* ---- levels ---- */
+
+/* One tick before, at, and after each power of 64, from many starting points. */
+static void every_boundary_between_levels_is_exact(void **state)
+{
+    const uint64_t starts[] = {0, 1, 62, 63, 64, 65, 4095, 4096, 262143, 1073741823, 1ull << 36};
+
+    (void)state;
+    for (size_t s = 0; s < sizeof starts / sizeof *starts; s++)
+        for (unsigned level = 0; level <= 7; level++)
+            for (int64_t off = -2; off <= 2; off++) {
+                int64_t delay = (int64_t)(1ull << (6 * level)) + off;
+                int64_t start = (int64_t)starts[s] * MS, due = start + delay * MS;
+                blz_timer timer;
+
+                if (delay < 0)
+                    continue;
+                blz__wheel_init(&wheel, start);
+                init_numbered(&timer, 0);
+                blz__wheel_insert(&wheel, &timer, due);
+                if (delay > 0)
+                    assert_int_equal(collect(due - 1), 0);
+                assert_int_equal(collect(due), 1);
+                assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+            }
+}
+
+/* The owner sleeps until the timer is due, not until the slot begins in which it waits. */
+static void a_distant_timer_is_waited_for_in_one_go(void **state)
+{
+    blz_timer timer;
+
+    (void)state;
+    for (int64_t delay = 1; delay < BLZ_DAY / MS; delay = delay * 3 + 1) {
+        blz__wheel_init(&wheel, 777 * MS);
+        init_numbered(&timer, 0);
+        blz__wheel_insert(&wheel, &timer, (777 + delay) * MS);
+        assert_int_equal(blz__wheel_next(&wheel), (777 + delay) * MS);
+        blz__wheel_remove(&timer);
+    }
+}
+
+static void timers_beyond_the_top_level_wait_their_time(void **state)
+{
+    const int64_t year = 365 * BLZ_DAY, due = 200 * year;
+    blz_timer timer, near;
+    int64_t now = 0, steps = 0;
+
+    (void)state;
+    blz__wheel_init(&wheel, 0);
+    init_numbered(&timer, 0);
+    init_numbered(&near, 1);
+    blz__wheel_insert(&wheel, &timer, due);
+    blz__wheel_insert(&wheel, &near, year);
+    while (timer_is_armed(&timer)) {
+        now = blz__wheel_next(&wheel);
+        collect(now);
+        steps++;
+        assert_true(timer_is_armed(&near) == (now < year));
+        assert_true(timer_is_armed(&timer) == (now < due));
+    }
+    assert_int_equal(now, due);
+    assert_true(steps < 200);
+}
+
+/* ---- strange deadlines ---- */
+
+static void past_deadlines_fire_at_the_next_look(void **state)
+{
+    const int64_t past[] = {INT64_MIN, -1, 0, 1, 99 * MS, 100 * MS};
+    blz_timer timers[6];
+
+    (void)state;
+    blz__wheel_init(&wheel, 100 * MS);
+    for (size_t i = 0; i < 6; i++) {
+        init_numbered(&timers[i], i);
+        blz__wheel_insert(&wheel, &timers[i], past[i]);
+    }
+    assert_true(blz__wheel_next(&wheel) <= 100 * MS);
+    assert_int_equal(collect(100 * MS), 6);
+}
+
+static void a_timer_for_never_does_not_wake_anybody(void **state)
+{
+    blz_timer timer;
+
+    (void)state;
+    blz__wheel_init(&wheel, 100 * MS);
+    init_numbered(&timer, 0);
+    blz__wheel_insert(&wheel, &timer, INT64_MAX);
+    assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+    assert_int_equal(collect(INT64_MAX - 1), 0);
+    assert_true(timer_is_armed(&timer));
+    assert_int_equal(blz__wheel_reset(&timer, 5 * MS), WHEEL_RESET_DONE);
+    assert_int_equal(collect(INT64_MAX - 1), 0); /* that tick is over; the next one is never */
+    assert_true(blz__wheel_remove(&timer));
+    assert_false(blz__wheel_remove(&timer));
+}
+
+static void a_clock_that_goes_backwards_stands_still(void **state)
+{
+    blz_timer early, late;
+
+    (void)state;
+    blz__wheel_init(&wheel, 1000 * MS);
+    init_numbered(&early, 0);
+    init_numbered(&late, 1);
+    assert_int_equal(collect(2000 * MS), 0);
+    blz__wheel_insert(&wheel, &early, 1500 * MS);
+    blz__wheel_insert(&wheel, &late, 2500 * MS);
+    assert_int_equal(collect(10 * MS), 0);
+    assert_int_equal(collect(-10 * MS), 0);
+    assert_int_equal(collect(2001 * MS), 1);
+    assert_false(timer_is_armed(&early));
+    assert_int_equal(collect(2500 * MS), 1);
+}
+
+/* ---- looks ---- */
+
+static void timers_of_one_tick_fire_in_the_order_of_their_insertion(void **state)
+{
+    blz_timer timers[100];
+    wheel_fired fired[7];
+    size_t expected = 0, n;
+
+    (void)state;
+    blz__wheel_init(&wheel, 0);
+    for (size_t i = 0; i < 100; i++) {
+        init_numbered(&timers[i], i);
+        blz__wheel_insert(&wheel, &timers[i], 70000 * MS); /* from level 2 down */
+        if (i == 50)
+            collect(65000 * MS);
+    }
+    do {
+        n = blz__wheel_collect(&wheel, 70000 * MS, fired, 7);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(number_of(&fired[i]), expected++);
+    } while (n == 7);
+    assert_int_equal(expected, 100);
+}
+
+/* A callback that arms its timer for "now" must not keep one look going for ever. */
+static void a_look_ends_although_its_timers_are_armed_again(void **state)
+{
+    blz_timer timers[4];
+    wheel_fired fired[2];
+    size_t n, total = 0;
+
+    (void)state;
+    blz__wheel_init(&wheel, 0);
+    for (size_t i = 0; i < 4; i++) {
+        init_numbered(&timers[i], i);
+        blz__wheel_insert(&wheel, &timers[i], 0);
+    }
+    do {
+        n = blz__wheel_collect(&wheel, 3 * MS, fired, 2);
+        for (size_t i = 0; i < n; i++)
+            blz__wheel_insert(&wheel, &timers[number_of(&fired[i])], 0);
+        total += n;
+    } while (n == 2 && total < 100);
+    assert_int_equal(total, 4);
+    assert_int_equal(blz__wheel_next(&wheel), 4 * MS);
+    assert_int_equal(collect(4 * MS), 4);
+}
+
+static void a_long_pause_costs_no_more_than_its_timers(void **state)
+{
+    blz_timer timer;
+
+    (void)state;
+    blz__wheel_init(&wheel, 0);
+    init_numbered(&timer, 0);
+    for (int64_t now = 0; now < 290 * 365 * BLZ_DAY; now += 5 * 365 * BLZ_DAY) {
+        blz__wheel_insert(&wheel, &timer, now + 1);
+        assert_int_equal(collect(now + 4 * 365 * BLZ_DAY), 1);
+    }
+}
+
+static void a_cancelled_timer_leaves_nothing_to_wake_up_for(void **state)
+{
+    blz_timer timer;
+
+    (void)state;
+    blz__wheel_init(&wheel, 0);
+    init_numbered(&timer, 0);
+    for (int64_t delay = 1; delay < 1ll << 40; delay *= 2) {
+        blz__wheel_insert(&wheel, &timer, delay * MS);
+        assert_true(blz__wheel_remove(&timer));
+        assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+        assert_int_equal(blz__wheel_sleep(&wheel), INT64_MAX);
+    }
+}
+
+/* ---- the sleeping owner ---- */
+
+static void only_an_earlier_timer_wakes_the_owner(void **state)
+{
+    blz_timer timers[4];
+
+    (void)state;
+    blz__wheel_init(&wheel, 0);
+    for (size_t i = 0; i < 4; i++)
+        init_numbered(&timers[i], i);
+    assert_false(blz__wheel_insert(&wheel, &timers[0], 50 * MS)); /* awake */
+    assert_int_equal(blz__wheel_sleep(&wheel), 50 * MS);
+    assert_false(blz__wheel_insert(&wheel, &timers[1], 60 * MS));
+    assert_false(blz__wheel_insert(&wheel, &timers[2], 50 * MS));
+    assert_true(blz__wheel_insert(&wheel, &timers[3], 49 * MS));
+    assert_int_equal(blz__wheel_reset(&timers[1], 55 * MS), WHEEL_RESET_DONE);
+    assert_int_equal(blz__wheel_reset(&timers[1], 10 * MS), WHEEL_RESET_WAKE);
+    assert_int_equal(collect(60 * MS), 4);
+    assert_int_equal(blz__wheel_reset(&timers[1], 99 * MS), WHEEL_RESET_LATE);
+}
+
+static void everything_can_be_dropped(void **state)
+{
+    blz_timer timers[50];
+    size_t dropped = 0;
+
+    (void)state;
+    blz__wheel_init(&wheel, 0);
+    for (size_t i = 0; i < 50; i++) {
+        init_numbered(&timers[i], i);
+        blz__wheel_insert(&wheel, &timers[i], i == 49 ? INT64_MAX : (int64_t)(1ull << i) * MS);
+    }
+    while (blz__wheel_drop(&wheel))
+        dropped++;
+    assert_int_equal(dropped, 50);
+    for (size_t i = 0; i < 50; i++)
+        assert_false(timer_is_armed(&timers[i]));
+    assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+}
+
+/* ---- against a sorted list ---- */
+
+enum { NR_TIMERS = 300 };
+
+/* What the wheel should do: entries sorted by (tick, order of insertion). */
+struct expected {
+    uint64_t tick, order;
+    size_t number;
+};
+
+static struct {
+    blz_timer timers[NR_TIMERS];
+    struct expected list[NR_TIMERS];
+    size_t len;
+    uint64_t order, floor;
+    int64_t now, latest; /* the clock, and the latest that the wheel has seen */
+    uint64_t seed;
+    int64_t fired, early_wakes;
+} world;
+
+static uint64_t random_bits(void)
+{
+    uint64_t high = random_below(&world.seed, UINT32_MAX);
+    return high << 32 | random_below(&world.seed, UINT32_MAX);
+}
+
+/* All sizes are equally likely, from nothing to hundreds of years. */
+static int64_t random_span(void)
+{
+    return (int64_t)(random_bits() >> (1 + random_below(&world.seed, 63)));
+}
+
+static int64_t random_deadline(void)
+{
+    switch (random_below(&world.seed, 16)) {
+    case 0:
+        return INT64_MAX;
+    case 1:
+        return -random_span();
+    case 2:
+        return blz_time_sub(world.now, random_span());
+    default:
+        return blz_time_add(world.now, random_span());
+    }
+}
+
+static void expect_insert(size_t number, int64_t deadline_ns)
+{
+    uint64_t tick = deadline_ns <= 0 ? 0 : ((uint64_t)deadline_ns + MS - 1) / MS;
+    struct expected e = {tick > world.floor ? tick : world.floor, world.order++, number};
+    size_t at = world.len++;
+
+    for (; at > 0 && world.list[at - 1].tick > e.tick; at--)
+        world.list[at] = world.list[at - 1];
+    world.list[at] = e;
+}
+
+static bool expect_remove(size_t number)
+{
+    for (size_t i = 0; i < world.len; i++)
+        if (world.list[i].number == number) {
+            memmove(&world.list[i], &world.list[i + 1], (--world.len - i) * sizeof *world.list);
+            return true;
+        }
+    return false;
+}
+
+static void random_insert(size_t number)
+{
+    int64_t deadline_ns = random_deadline();
+
+    init_numbered(&world.timers[number], number);
+    blz__wheel_insert(&wheel, &world.timers[number], deadline_ns);
+    expect_insert(number, deadline_ns);
+}
+
+static void random_reset(size_t number)
+{
+    int64_t deadline_ns = random_deadline();
+    bool armed = expect_remove(number);
+
+    assert_int_equal(blz__wheel_reset(&world.timers[number], deadline_ns) != WHEEL_RESET_LATE,
+                     armed);
+    if (armed)
+        expect_insert(number, deadline_ns);
+}
+
+/* Nothing early, nothing late, nothing twice, all in order. */
+static void expect_fired(const wheel_fired *fired, size_t n, uint64_t now_tick)
+{
+    for (size_t i = 0; i < n; i++) {
+        assert_true(world.len > 0);
+        assert_int_equal(number_of(&fired[i]), world.list[0].number);
+        assert_true(world.list[0].tick <= now_tick);
+        expect_remove(world.list[0].number);
+        assert_false(timer_is_armed(&world.timers[number_of(&fired[i])]));
+    }
+    world.fired += (int64_t)n;
+}
+
+static void random_look(void)
+{
+    size_t max = 1 + random_below(&world.seed, 40), n;
+    uint64_t now_tick = world.now <= 0 ? 0 : (uint64_t)world.now / MS;
+    wheel_fired fired[40];
+
+    if (world.floor <= now_tick)
+        world.floor = now_tick + 1;
+    do {
+        n = blz__wheel_collect(&wheel, world.now, fired, max);
+        expect_fired(fired, n, now_tick);
+    } while (n == max);
+    assert_true(world.len == 0 || world.list[0].tick > now_tick);
+}
+
+/* It says when to look next: never late, and early only because of what was cancelled. */
+static void check_next(void)
+{
+    int64_t next_ns = blz__wheel_next(&wheel);
+
+    if (world.len == 0)
+        assert_int_equal(next_ns, INT64_MAX);
+    else if (next_ns != INT64_MAX)
+        assert_true((uint64_t)next_ns / MS <= world.list[0].tick);
+    else
+        assert_true(world.list[0].tick >= INT64_MAX / MS);
+}
+
+static void move_clock(void)
+{
+    switch (random_below(&world.seed, 8)) {
+    case 0:
+        world.now = blz_time_sub(world.now, random_span() >> 20); /* backwards */
+        break;
+    case 1:
+        world.now = blz_time_add(world.now, random_span() >> 8);
+        break;
+    case 2: { /* exactly to where the wheel wants it */
+        int64_t next_ns = blz__wheel_next(&wheel);
+        if (next_ns != INT64_MAX)
+            world.now = next_ns - (random_below(&world.seed, 2) ? 0 : 1);
+        break;
+    }
+    case 3:
+        break;
+    default:
+        world.now = blz_time_add(world.now, random_below(&world.seed, 200000000));
+    }
+}
+
+static void step(void)
+{
+    size_t number = random_below(&world.seed, NR_TIMERS);
+
+    switch (random_below(&world.seed, 8)) {
+    case 0:
+    case 1:
+    case 2:
+        if (!timer_is_armed(&world.timers[number]))
+            random_insert(number);
+        else
+            random_reset(number);
+        break;
+    case 3:
+        assert_int_equal(blz__wheel_remove(&world.timers[number]), expect_remove(number));
+        break;
+    case 4:
+        random_reset(number);
+        break;
+    case 5:
+        check_next();
+        break;
+    default:
+        move_clock();
+        random_look();
+    }
+}
+
+static void begin_world(uint64_t seed)
+{
+    memset(&world, 0, sizeof world);
+    world.seed = seed;
+    world.now = random_below(&world.seed, 2) ? random_span() >> 4 : random_span() >> 20;
+    blz__wheel_init(&wheel, world.now);
+    world.floor = (uint64_t)world.now / MS;
+}
+
+static void a_wheel_does_what_a_sorted_list_does(void **state)
+{
+    const int64_t steps = scaled(4000000), worlds = 400;
+    int64_t fired = 0;
+
+    (void)state;
+    allow_seconds(120);
+    for (int64_t w = 0; w < worlds; w++) {
+        begin_world((uint64_t)w * 77 + 1);
+        for (int64_t i = 0; i < steps / worlds; i++)
+            step();
+        fired += world.fired;
+        while (blz__wheel_drop(&wheel))
+            ;
+    }
+    assert_true(fired > steps / 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_timer_fires_at_its_tick_and_not_before),
+        TEST(a_deadline_within_a_tick_rounds_up),
+        TEST(every_boundary_between_levels_is_exact),
+        TEST(a_distant_timer_is_waited_for_in_one_go),
+        TEST(timers_beyond_the_top_level_wait_their_time),
+        TEST(past_deadlines_fire_at_the_next_look),
+        TEST(a_timer_for_never_does_not_wake_anybody),
+        TEST(a_clock_that_goes_backwards_stands_still),
+        TEST(timers_of_one_tick_fire_in_the_order_of_their_insertion),
+        TEST(a_look_ends_although_its_timers_are_armed_again),
+        TEST(a_long_pause_costs_no_more_than_its_timers),
+        TEST(a_cancelled_timer_leaves_nothing_to_wake_up_for),
+        TEST(only_an_earlier_timer_wakes_the_owner),
+        TEST(everything_can_be_dropped),
+        TEST(a_wheel_does_what_a_sorted_list_does),
+    };
+    return RUN_TESTS(tests);
+}
