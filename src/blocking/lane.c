@@ -120,8 +120,10 @@ bool blz__lane_summon(lane *l, bool on_guard, summons *out)
         uint32_t role = on_guard ? SLEEPER_ON_GUARD : SLEEPER_CALLED;
 
         blz__lane_unlink_idle(l, s);
-        if (blz__swap(&s->word, role, RELAXED) == SLEEPER_ASLEEP)
+        if (blz__swap(&s->word, role, RELAXED) == SLEEPER_ASLEEP) {
             out->wake = &s->word;
+            s->called_ns = blz__clock_ns();
+        }
     } else if (l->threads < l->max_threads) {
         l->threads++;
         l->starting_on_guard = out->on_guard = on_guard;

@@ -38,6 +38,7 @@ enum {
 
 typedef struct sleeper {
     uint32_t word;
+    int64_t called_ns;             /* when it was called, if it slept */
     struct sleeper *above, *below; /* on the idle stack */
 } sleeper;
 
