@@ -102,10 +102,12 @@ static void push_idle(lane *l, sleeper *me)
 /* Learns from the wait that is over: would it have paid to wait awake? [locked] */
 static void score_wait(lane *l, bool spun, int64_t for_ns)
 {
-    if (spun || for_ns < SPIN_NS)
-        l->spin_score += l->spin_score < SPIN_SCORE_MAX;
-    else
-        l->spin_score -= l->spin_score > 0;
+    bool pays = spun || for_ns < SPIN_NS;
+
+    if (pays && l->spin_score < SPIN_SCORE_MAX)
+        lane_set(l->spin_score, l->spin_score + 1);
+    else if (!pays && l->spin_score > 0)
+        lane_set(l->spin_score, l->spin_score - 1);
     l->spun += spun;
 }
 
@@ -191,6 +193,7 @@ static void do_jobs(lane *l)
         job->call(job, 0);
         blz__rt_release_clock(l->config->rt);
         blz__lock_acquire(&l->lock);
+        lane_set(l->in_flight, l->in_flight - 1);
     }
 }
 

@@ -245,8 +245,10 @@ enum { SEARCH_ROUNDS = 32, SEARCH_PAUSES = 16 };
 /* Without others to steal from, only what blocking jobs bring is worth a look. */
 static bool may_search(blz_worker *w)
 {
-    if (!w->rt->stealing)
-        return blz__load(&w->rt->clock_holds, RELAXED) != 0;
+    if (!w->rt->stealing) {
+        const blz__service *pool = blz__rt_blocking(w->rt);
+        return pool && pool->is_brisk(pool);
+    }
     if (!w->searching)
         w->searching = blz__idle_search(&w->rt->idle);
     return w->searching;
