@@ -9,7 +9,7 @@ set(blitz_folders
     base task sched time io blocking sync channel combine net fs process signal stream shutdown par
     observe)
 set(blitz_model_folders
-    base task sched time io blocking sync channel combine shutdown par observe)
+    base task sched time io blocking sync channel combine signal shutdown par observe)
 
 function(blitz_glob out)
     set(patterns)
@@ -43,7 +43,8 @@ else()
     list(FILTER BLITZ_SOURCES EXCLUDE REGEX "${blitz_unix_only}")
 endif()
 
-# The explorer stands in for every sys_*.c, and no driver backend but the simulator can run in it.
+# The explorer stands in for every sys_*.c; no driver backend but the simulator can run in it, and no
+# signal handler.
 blitz_glob(BLITZ_MODEL_SOURCES ${blitz_model_folders})
 list(FILTER BLITZ_MODEL_SOURCES EXCLUDE REGEX
-    "/base/sys_[^/]*\\.c$|/io/(uring|epoll|poll|kqueue|iocp)[^/]*\\.c$")
+    "/base/sys_[^/]*\\.c$|/io/(uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/stop\\.c$")

@@ -10,6 +10,7 @@
 #include <blitz/future.h>
 #include <blitz/oneshot.h>
 #include <blitz/runtime.h>
+#include <blitz/signal.h>
 #include <blitz/stats.h>
 #include <blitz/task.h>
 #include <blitz/time.h>
