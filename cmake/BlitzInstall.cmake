@@ -24,6 +24,9 @@ install(FILES ${PROJECT_BINARY_DIR}/blitz-config.cmake
 
 # The prefix is known for certain only when it is installed (cmake --install --prefix).
 set(prefix "@prefix@")
+if(BLITZ_URING_LIBRARY)
+    set(BLITZ_PC_URING -luring)
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/blitz.pc.in ${PROJECT_BINARY_DIR}/blitz.pc.in @ONLY)
 install(CODE "set(blitz_build \"${PROJECT_BINARY_DIR}\")")
 install(CODE [[

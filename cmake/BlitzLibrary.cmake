@@ -15,7 +15,8 @@ function(blitz_usage_requirements target)
     target_include_directories(${target} INTERFACE
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    target_link_libraries(${target} PRIVATE Threads::Threads $<BUILD_INTERFACE:blitz_dev>)
+    target_link_libraries(${target} PRIVATE
+        Threads::Threads ${BLITZ_URING_LIBRARY} $<BUILD_INTERFACE:blitz_dev>)
 endfunction()
 
 include(GNUInstallDirs)

@@ -43,8 +43,24 @@ else()
     list(FILTER BLITZ_SOURCES EXCLUDE REGEX "${blitz_unix_only}")
 endif()
 
+# Without liburing there is no io_uring backend; the others do everything that it does.
+set(BLITZ_URING_LIBRARY)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    find_path(LIBURING_INCLUDE_DIR liburing.h)
+    find_library(LIBURING_LIBRARY uring)
+    mark_as_advanced(LIBURING_INCLUDE_DIR LIBURING_LIBRARY)
+endif()
+if(LIBURING_INCLUDE_DIR AND LIBURING_LIBRARY)
+    set(BLITZ_URING_LIBRARY uring)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/io/backend.c PROPERTIES
+        COMPILE_DEFINITIONS BLZ_HAVE_URING)
+else()
+    message(STATUS "liburing was not found: the io_uring backend is left out")
+    list(FILTER BLITZ_SOURCES EXCLUDE REGEX "/io/uring[^/]*\\.c$")
+endif()
+
 # The explorer stands in for every sys_*.c; no driver backend but the simulator can run in it, and no
 # signal handler.
 blitz_glob(BLITZ_MODEL_SOURCES ${blitz_model_folders})
 list(FILTER BLITZ_MODEL_SOURCES EXCLUDE REGEX
-    "/base/sys_[^/]*\\.c$|/io/(uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/stop\\.c$")
+    "/base/sys_[^/]*\\.c$|/io/(backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/stop\\.c$")

@@ -8,6 +8,7 @@
 #include <blitz/base.h>
 #include <blitz/blocking.h>
 #include <blitz/future.h>
+#include <blitz/io.h>
 #include <blitz/oneshot.h>
 #include <blitz/runtime.h>
 #include <blitz/signal.h>

@@ -65,6 +65,10 @@ typedef struct blz_options {
     uint64_t seed;            /* BLZ_SEED; of the choice of victims; default: random */
     int64_t shutdown_ns;      /* blz_rt_free's patience; default 10 s, negative: without end */
 
+    const char *backend; /* BLZ_BACKEND: io_uring, epoll, poll; default: the best that works */
+    unsigned max_io_completions; /* events taken from the kernel at a time; default: the backend's */
+    bool uring_coop; /* io_uring: COOP_TASKRUN in place of DEFER_TASKRUN; see docs/design/io.md */
+
     /* No threads (but the watchdog, if on_stuck is set): the caller runs the one worker, by
      * blz_rt_turn. */
     bool embedded;
@@ -107,6 +111,11 @@ BLZ_API int64_t blz_run(const blz_options *options, const void *frame, size_t si
 BLZ_API blz_rt *blz_rt_current(void);
 
 BLZ_API unsigned blz_rt_workers(const blz_rt *rt);
+
+/* The I/O backend ("io_uring", "epoll", "poll", "none"), and in a sentence why it is that one.
+ * Chosen at the first call, or when I/O is first needed. [any thread] */
+BLZ_API const char *blz_rt_backend(blz_rt *rt);
+BLZ_API const char *blz_rt_backend_reason(blz_rt *rt);
 
 /*
  * Embedding into another event loop (options.embedded). The thread that calls blz_rt_turn first is

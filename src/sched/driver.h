@@ -6,8 +6,9 @@
  * A driver belongs to one worker. Everything but `wake` is called by that worker only. A driver
  * never polls a task: it reports events of operations (blz__op_event), the worker does the rest.
  *
- *   open      creates the driver of one worker: 0 or a negative errno.
- *   close     frees it. Nothing is in flight any more.
+ *   open      creates the driver of one worker: 0 or a negative errno. On any thread: what has to be
+ *             done by the worker's own is left to the first call of the others.
+ *   close     frees it. Nothing is in flight any more. On any thread.
  *   submit    takes the operation over. Never fails: what cannot be started completes with an
  *             error. The kernel's side may be entered later, by `poll`.
  *   cancel    asks that the operation end early. It completes as always: with -ECANCELED, or with
@@ -19,20 +20,21 @@
  *   wake      makes a `poll` that waits, or the next one that would, return. Any thread.
  *   fd        readable when poll would find something; for embedding. Or -ENOTSUP.
  *   busy      whether anything is in flight, so that the worker has to sleep in here.
+ *   forget    the descriptor is about to be closed; drops what is known of it. Any thread. Or NULL.
  */
 #ifndef BLZ_SCHED_DRIVER_H
 #define BLZ_SCHED_DRIVER_H
 
 #include "base/atomic.h"
 
-#include <blitz/future.h>
+#include <blitz/runtime.h>
 
 typedef struct blz__driver blz__driver;
 typedef struct blz__op blz__op;
 
 typedef struct blz__driver_ops {
     const char *name;
-    int (*open)(blz__driver **driver, const blz_allocator *allocator);
+    int (*open)(blz__driver **driver, const blz_options *options, const blz_allocator *allocator);
     void (*close)(blz__driver *driver);
     void (*submit)(blz__driver *driver, blz__op *op);
     void (*cancel)(blz__driver *driver, blz__op *op);
@@ -40,10 +42,18 @@ typedef struct blz__driver_ops {
     void (*wake)(blz__driver *driver);
     int (*fd)(blz__driver *driver);
     bool (*busy)(const blz__driver *driver);
+    void (*forget)(blz__driver *driver, int fd);
+    uint32_t attempts; /* kinds of operations that are tried before they are submitted, as bits */
+    bool nonblocking;  /* wants descriptors in non-blocking mode */
 } blz__driver_ops;
 
 struct blz__driver {
     const blz__driver_ops *ops;
+    struct blz_worker *worker; /* whose it is */
+    struct lease_pool *leases; /* src/io's: buffers on loan, or NULL */
+    uint64_t completions;      /* operations that it has completed; statistics */
+    uint64_t registrations;    /* descriptors registered with it, over its life; statistics */
+    uint64_t entries;          /* times that it entered the kernel; statistics */
 };
 
 /*
@@ -65,25 +75,48 @@ struct blz__driver {
  */
 struct blz__op {
     blz_future future;
+    uint64_t done;   /* bytes moved; public, see blitz/io.h */
     uint32_t events; /* outstanding events; OP_CANCEL */
-    uint32_t kind;   /* what to do; the driver's */
+    uint32_t kind;   /* what to do; src/io/io.h */
     int64_t value;   /* the result so far */
     struct blz_worker *home;
     blz_waker waker;
     blz__op *next_command;
-    uint64_t scratch[4]; /* the driver's */
 };
 
 #define OP_CANCEL 0x80000000u
 
-/* Hands the operation to the driver of the worker that polls the task. [task] */
+/*
+ * From here on the operation is in flight, and its home is the worker that polls the task; what it
+ * may do at once is done before it is handed to the driver, or never is. [task]
+ */
+void blz__op_begin(blz__op *op, blz_cx *cx);
+
+/* Hands an operation that has begun to the driver of the worker that polls the task. [task] */
+void blz__op_hand_over(blz__op *op, blz_cx *cx);
+
+/* Both. [task] */
 void blz__op_submit(blz__op *op, blz_cx *cx);
+
+/*
+ * Ends an operation that was never handed over. False: somebody has asked for its cancellation
+ * meanwhile, and the request is still on its way: it is pending until that has arrived. [task]
+ */
+bool blz__op_end(blz__op *op, blz_cx *cx);
 
 /* Whether all events have been reported; then op->value is the result. [task] */
 bool blz__op_is_done(const blz__op *op);
 
 /* Asks for the end of a submitted operation, from whatever worker the task is on. [task] */
 void blz__op_cancel(blz__op *op, blz_cx *cx);
+
+/*
+ * The same in two steps, for those who do not own the operation, but know that it cannot end right
+ * now. Ask: true if nobody has yet; then its memory stays until the request has been sent. [any
+ * thread, while something keeps it from ending]
+ */
+bool blz__op_ask(blz__op *op);
+void blz__op_send_cancel(blz__op *op); /* [any thread] */
 
 /* One more event will come. [home worker, before the event that it follows from is reported] */
 void blz__op_expect(blz__op *op);

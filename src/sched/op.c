@@ -9,16 +9,39 @@
 #include "sched/driver.h"
 #include "sched/worker.h"
 
-void blz__op_submit(blz__op *op, blz_cx *cx)
+void blz__op_begin(blz__op *op, blz_cx *cx)
 {
     if (blz__load(&op->events, RELAXED) & ~OP_CANCEL)
         blz__panic("an operation of `%s` was started while it is still in flight",
                    cx->task->root->ops->name);
     op->home = cx->worker;
+    blz__store(&op->events, 1u, RELAXED);
+}
+
+void blz__op_hand_over(blz__op *op, blz_cx *cx)
+{
     blz__plain_write(&op->waker);
     op->waker = blz_cx_waker(cx);
-    blz__store(&op->events, 1u, RELAXED);
     cx->worker->driver->ops->submit(cx->worker->driver, op);
+}
+
+void blz__op_submit(blz__op *op, blz_cx *cx)
+{
+    blz__op_begin(op, cx);
+    blz__op_hand_over(op, cx);
+}
+
+bool blz__op_end(blz__op *op, blz_cx *cx)
+{
+    uint32_t events = 1;
+
+    /* Nobody else has done anything with it: nothing to order. */
+    if (blz_likely(blz__cas(&op->events, &events, 0u, RELAXED, RELAXED)))
+        return true;
+    blz__plain_write(&op->waker);
+    op->waker = blz_cx_waker(cx);
+    blz__op_event(op); /* at home: whoever asked left a command that this worker has not read yet */
+    return false;
 }
 
 bool blz__op_is_done(const blz__op *op)
@@ -27,21 +50,32 @@ bool blz__op_is_done(const blz__op *op)
     return (blz__load(&op->events, ACQUIRE) & ~OP_CANCEL) == 0;
 }
 
-void blz__op_cancel(blz__op *op, blz_cx *cx)
+bool blz__op_ask(blz__op *op)
 {
     uint32_t events = blz__load(&op->events, RELAXED);
 
     do {
-        if (events == 0 || (events & OP_CANCEL) || (events & ~OP_CANCEL) == 0)
-            return; /* done, or asked already */
+        if ((events & OP_CANCEL) || events == 0)
+            return false; /* asked already, or done */
     } while (!blz__cas_weak(&op->events, &events, (events + 1) | OP_CANCEL, RELAXED, RELAXED));
+    return true;
+}
 
-    if (op->home == cx->worker) {
+void blz__op_send_cancel(blz__op *op)
+{
+    if (op->home == blz__worker_current()) {
         op->home->driver->ops->cancel(op->home->driver, op);
         blz__op_event(op);
     } else {
         blz__worker_command(op->home, op);
     }
+}
+
+void blz__op_cancel(blz__op *op, blz_cx *cx)
+{
+    (void)cx;
+    if (blz__op_ask(op))
+        blz__op_send_cancel(op);
 }
 
 void blz__op_expect(blz__op *op)

@@ -29,7 +29,10 @@ struct blz_rt {
     blz_options options;
     char name[16]; /* options.name points here */
     blz_allocator allocator;
-    const blz__driver_ops *driver_ops; /* or NULL: workers sleep on their futex only */
+    const blz__driver_ops *driver_ops; /* NULL: not chosen yet */
+    blz__lock driver_lock;             /* of choosing */
+    char driver_reason[160];
+    struct blz__io *io;
     blz__clock clock;
     test_clock test_clock;
     blz__pool pool;

@@ -116,11 +116,16 @@ int blz__rt_create(blz_rt **out, const blz_options *given, const blz__driver_ops
     rt->target_ticks = (uint64_t)(TARGET_NS / rt->clock.ns_per_tick);
     blz__pool_init(&rt->pool, &rt->allocator);
     blz__heap_init(&rt->foreign_heap, rt, &rt->pool);
-    rc = create_workers(rt);
+    rc = blz__io_new(&rt->io, &rt->allocator);
     if (rc < 0)
         goto out_bits;
+    rc = create_workers(rt);
+    if (rc < 0)
+        goto out_io;
     *out = rt;
     return 0;
+out_io:
+    blz__io_free(rt->io);
 out_bits:
     blz__rt_free(rt, rt->idle.bits, bitmap_size(rt), 8);
 out_fork_word:
@@ -137,6 +142,7 @@ void blz__rt_destroy(blz_rt *rt)
     if (rt->blocking)
         rt->blocking->destroy(rt->blocking);
     blz__heap_destroy(&rt->foreign_heap);
+    blz__io_free(rt->io);
     for (uint32_t i = 0; i < rt->nr_workers; i++)
         blz__worker_destroy(&rt->workers[i]);
     blz__rt_free(rt, rt->workers, rt->nr_workers * sizeof(blz_worker), _Alignof(blz_worker));
@@ -149,11 +155,58 @@ void blz__rt_destroy(blz_rt *rt)
 int blz_rt_new(blz_rt **rt, const blz_options *options)
 {
     bool embedded = options && options->embedded;
-    int rc = blz__rt_create(rt, options, embedded ? &blz__wakefd_driver : NULL);
+    int rc = blz__rt_create(rt, options, NULL);
 
-    if (rc == 0 && embedded)
-        blz__worker_park_for_turn(&(*rt)->workers[0]); /* what is spawned before the first turn */
-    return rc;
+    if (rc < 0 || !embedded)
+        return rc;
+    rc = blz__worker_open_driver(&(*rt)->workers[0]); /* whose fd the caller waits for */
+    if (rc < 0) {
+        blz__rt_destroy(*rt);
+        return rc;
+    }
+    blz__worker_park_for_turn(&(*rt)->workers[0]); /* what is spawned before the first turn */
+    return 0;
+}
+
+/* ---- drivers ---- */
+
+struct blz__io *blz__rt_io(const blz_rt *rt)
+{
+    return rt->io;
+}
+
+const blz__driver_ops *blz__rt_driver_ops(blz_rt *rt, int *rc)
+{
+    const blz__driver_ops *ops = blz__load(&rt->driver_ops, ACQUIRE); /* pairs with the release */
+
+    *rc = 0;
+    if (blz_likely(ops != NULL))
+        return ops;
+    blz__lock_acquire(&rt->driver_lock);
+    ops = blz__load(&rt->driver_ops, RELAXED);
+    if (!ops) {
+        *rc = blz__io_choose(&rt->options, &ops, rt->driver_reason, sizeof rt->driver_reason);
+        if (*rc == 0)
+            blz__store(&rt->driver_ops, ops, RELEASE); /* pairs with the acquire above */
+    }
+    blz__lock_release(&rt->driver_lock);
+    return *rc == 0 ? ops : NULL;
+}
+
+const char *blz_rt_backend(blz_rt *rt)
+{
+    int rc;
+    const blz__driver_ops *ops = blz__rt_driver_ops(rt, &rc);
+
+    return ops ? ops->name : "none";
+}
+
+const char *blz_rt_backend_reason(blz_rt *rt)
+{
+    int rc;
+
+    (void)blz__rt_driver_ops(rt, &rc);
+    return rt->driver_reason;
 }
 
 unsigned blz_rt_workers(const blz_rt *rt)

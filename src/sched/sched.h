@@ -12,8 +12,29 @@
 
 #include <blitz/runtime.h>
 
-/* A driver that only sleeps and wakes; its fd serves embedded runtimes. (src/io/wakefd.c) */
-extern const blz__driver_ops blz__wakefd_driver;
+/* The driver of the worker that this thread is, or NULL if it has not needed one yet. */
+blz__driver *blz__driver_current(void);
+
+/* The same, opened if need be: 0 or a negative errno. [worker] */
+int blz__driver_need(void);
+
+/* The descriptors of a runtime. */
+struct blz__io *blz__rt_io(const blz_rt *rt);
+
+/* What its drivers are; chosen at the first call, by trying. A negative errno in *rc, and NULL. */
+const blz__driver_ops *blz__rt_driver_ops(blz_rt *rt, int *rc);
+
+/* ---- What the scheduler needs from src/io ---- */
+
+/*
+ * Chooses a backend by name (NULL: the best that works here), and says why. 0; -EINVAL: no such
+ * name; or why the one that was asked for does not work.
+ */
+int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, char *reason,
+                   size_t size);
+
+int blz__io_new(struct blz__io **io, const blz_allocator *allocator);
+void blz__io_free(struct blz__io *io); /* closes what is still open */
 
 /* ---- for the blocking pool ---- */
 

@@ -9,6 +9,7 @@
  */
 #include "sched/rt.h"
 
+#include <errno.h>
 #include <string.h>
 
 static _Thread_local blz_worker *current_worker
@@ -71,13 +72,37 @@ int blz__worker_init(blz_worker *w, blz_rt *rt, uint32_t index)
     blz__tuner_init(&w->tuner, rt);
     blz__heap_init(&w->heap, rt, &rt->pool);
     blz__wheel_init(&w->wheel, blz__rt_now(rt));
-    if (rt->driver_ops) {
-        int rc = rt->driver_ops->open(&w->driver, &rt->allocator);
-        if (rc < 0)
-            return rc;
+    return rt->driver_ops ? blz__worker_open_driver(w) : 0;
+}
+
+int blz__worker_open_driver(blz_worker *w)
+{
+    blz_rt *rt = w->rt;
+    int rc;
+    const blz__driver_ops *ops = blz__rt_driver_ops(rt, &rc);
+
+    if (!ops)
+        return rc;
+    rc = ops->open(&w->driver, &rt->options, &rt->allocator);
+    if (rc < 0) {
+        w->driver = NULL;
+        return rc;
     }
+    w->driver->worker = w;
     w->parker.driver = w->driver;
     return 0;
+}
+
+blz__driver *blz__driver_current(void)
+{
+    return current_worker ? current_worker->driver : NULL;
+}
+
+int blz__driver_need(void)
+{
+    if (!current_worker)
+        return -ENXIO;
+    return current_worker->driver ? 0 : blz__worker_open_driver(current_worker);
 }
 
 void blz__worker_destroy(blz_worker *w)

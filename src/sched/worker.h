@@ -141,6 +141,10 @@ int blz__worker_spawn(blz_worker *w, const void *frame, size_t size, blz_handle 
 void blz__worker_push(blz_worker *w, blz_task *task);
 void blz__worker_push_back(blz_worker *w, blz_task *task);
 
+/* Opens its driver, which it has none of yet. 0 or a negative errno. [owner; or any thread, before
+ * the worker runs] */
+int blz__worker_open_driver(blz_worker *w);
+
 /* Leaves work for a worker that is not this thread: a pinned task, or a command. [any thread] */
 void blz__worker_mail(blz_worker *w, blz_task *task);
 void blz__worker_command(blz_worker *w, blz__op *op);

@@ -7,6 +7,7 @@
 #include "harness.h"
 
 #include "base/alloc.h"
+#include "io/io.h"
 #include "sched/rt.h"
 
 /* ---- the driver ---- */
@@ -17,9 +18,16 @@ enum kind {
     NEVER, /* when it is cancelled */
 };
 
+/* An operation, and what the driver keeps with it. */
+struct toy_op {
+    blz__op op;
+    blz__op *next;
+    int64_t value;
+};
+
 struct toy {
     blz__driver driver;
-    blz__driver *sleeper; /* a wakefd: sleeps and wakes */
+    blz__driver *sleeper; /* of which only sleeping and waking is used */
     const blz_allocator *allocator;
     blz__op *in_flight, *answers; /* linked by next_of */
     uint32_t finish;              /* atomic: LATER is now */
@@ -28,7 +36,7 @@ struct toy {
 
 static blz__op **next_of(blz__op *op)
 {
-    return (blz__op **)(void *)&op->scratch[0];
+    return &((struct toy_op *)op)->next;
 }
 
 static void put(blz__op **list, blz__op *op)
@@ -50,7 +58,8 @@ static bool take(blz__op **list, blz__op *op)
 
 static const blz__driver_ops toy_ops;
 
-static int toy_open(blz__driver **driver, const blz_allocator *allocator)
+static int toy_open(blz__driver **driver, const blz_options *options,
+                    const blz_allocator *allocator)
 {
     struct toy *toy = blz__alloc(allocator, sizeof *toy, _Alignof(struct toy));
     int rc;
@@ -58,7 +67,7 @@ static int toy_open(blz__driver **driver, const blz_allocator *allocator)
     if (!toy)
         return -ENOMEM;
     *toy = (struct toy){.driver = {&toy_ops}, .allocator = allocator};
-    rc = blz__wakefd_driver.open(&toy->sleeper, allocator);
+    rc = blz__epoll_driver.open(&toy->sleeper, options, allocator);
     if (rc < 0) {
         blz__free(allocator, toy, sizeof *toy, _Alignof(struct toy));
         return rc;
@@ -105,7 +114,7 @@ static bool report(struct toy *toy)
         if (op->kind == NEVER || (op->kind == LATER && !later))
             continue;
         take(&toy->in_flight, op);
-        op->value = (int64_t)op->scratch[1];
+        op->value = ((struct toy_op *)op)->value;
         blz__op_event(op);
         any = true;
     }
@@ -160,7 +169,10 @@ static const blz__driver_ops toy_ops = {
 /* ---- a request: what a module would build on it ---- */
 
 struct request {
-    blz__op op;
+    union {
+        blz__op op;
+        struct toy_op toy;
+    };
     bool started;
 };
 
@@ -190,7 +202,7 @@ static blz_future *request_init(struct request *request, enum kind kind, int64_t
                                        .cancel = request_cancel};
 
     *request = (struct request){.op = {.future.ops = &ops, .kind = kind}};
-    request->op.scratch[1] = (uint64_t)value;
+    request->toy.value = value;
     return &request->op.future;
 }
 

@@ -101,7 +101,8 @@ void fake_driver_init(fake_driver *fake)
     *fake = (fake_driver){.base = {&fake_driver_ops}};
 }
 
-static int fake_open(blz__driver **driver, const blz_allocator *allocator)
+static int fake_open(blz__driver **driver, const blz_options *options,
+                       const blz_allocator *allocator)
 {
     fake_driver *fake = blz__alloc(allocator, sizeof *fake, _Alignof(fake_driver));
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which backend a runtime gets: the one that the option or the environment names, or else the best
+ * one that works, found by opening it once. io_uring is often there and refused all the same, by a
+ * container's system call filter or an administrator; the reason is kept for people who wonder.
+ */
+#include "base/alloc.h"
+#include "io/io.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const blz__driver_ops *const backends[] = {
+#ifdef BLZ_HAVE_URING
+    &blz__uring_driver,
+#endif
+#ifdef __linux__
+    &blz__epoll_driver,
+#endif
+    &blz__poll_driver,
+};
+enum { NR_BACKENDS = sizeof backends / sizeof *backends };
+
+static int try_backend(const blz__driver_ops *ops, const blz_options *options)
+{
+    const blz_allocator *allocator =
+        options->allocator ? options->allocator : &blz__system_allocator;
+    blz__driver *driver;
+    int rc = ops->open(&driver, options, allocator);
+
+    if (rc == 0)
+        ops->close(driver);
+    return rc;
+}
+
+static const char *explain(int rc)
+{
+    switch (rc) {
+    case -ENOSYS:
+        return "the kernel does not have it";
+    case -EPERM:
+        return "not permitted: a system call filter, or sysctl kernel.io_uring_disabled";
+    case -EACCES:
+        return "access denied by a security module";
+    case -EINVAL:
+        return "the kernel is too old for the features that are needed";
+    case -ENOMEM:
+        return "no memory, or the limit on locked memory is too low";
+    case -EMFILE:
+    case -ENFILE:
+        return "too many open files";
+    default:
+        return blz_strerror(rc);
+    }
+}
+
+static int choose_named(const char *name, const char *who, const blz_options *options,
+                        const blz__driver_ops **ops, char *reason, size_t size)
+{
+    for (int i = 0; i < NR_BACKENDS; i++) {
+        if (strcmp(backends[i]->name, name) != 0)
+            continue;
+        int rc = try_backend(backends[i], options);
+        if (rc < 0) {
+            snprintf(reason, size, "%s was asked for by %s, but: %s", name, who, explain(rc));
+            return rc;
+        }
+        snprintf(reason, size, "%s: asked for by %s", name, who);
+        *ops = backends[i];
+        return 0;
+    }
+    snprintf(reason, size, "%s was asked for by %s, but there is no such backend", name, who);
+    return -EINVAL;
+}
+
+int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, char *reason,
+                   size_t size)
+{
+    const char *named = getenv("BLZ_BACKEND");
+    int refused = 0, rc = 0;
+
+    if (options->backend)
+        return choose_named(options->backend, "options.backend", options, ops, reason, size);
+    if (named && *named)
+        return choose_named(named, "BLZ_BACKEND", options, ops, reason, size);
+    for (int i = 0; i < NR_BACKENDS; i++) {
+        rc = try_backend(backends[i], options);
+        if (rc == 0) {
+            *ops = backends[i];
+            if (i == 0)
+                snprintf(reason, size, "%s: it works here", backends[i]->name);
+            else
+                snprintf(reason, size, "%s: %s was refused: %s", backends[i]->name,
+                         backends[i - 1]->name, explain(refused));
+            return 0;
+        }
+        refused = rc;
+    }
+    snprintf(reason, size, "no backend works: %s", explain(rc));
+    return rc;
+}
+
+int blz__io_mode(blz_rt *rt)
+{
+    int rc;
+    const blz__driver_ops *ops = blz__rt_driver_ops(rt, &rc);
+
+    if (!ops)
+        return rc;
+    return ops->nonblocking ? FD_NONBLOCK : 0;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The open descriptors of a runtime: entries in chunks that stay until the runtime is freed, so that
+ * a stale handle may always look at its entry and find another generation there.
+ *
+ * An operation enters its entry before it does anything, and leaves it when it is over. In between
+ * the descriptor is not closed, and the entry knows the operation, so that closing can cancel it:
+ *
+ *   event           refs   waiting          who
+ *   -----------------------------------------------------------------------------------------
+ *   enter           + 1    linked           the task; refused when closing, or busy
+ *   leave           - 1    unlinked         the task; at 0 and closing: closes the descriptor
+ *   close           -      all are asked    any thread; at 0: closes the descriptor
+ *                          to end
+ *
+ * Whoever closes cannot own the operations that it finds. What makes it safe to touch them: under
+ * the lock none can leave, and one that is asked to end (blz__op_ask) counts the request as one
+ * more event, so its memory stays until the request has arrived.
+ */
+#include "io/fd.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHUNK_ENTRIES = 63 };
+
+struct chunk {
+    struct chunk *next;
+    blz__fd entries[CHUNK_ENTRIES];
+};
+
+struct blz__io {
+    blz__lock lock;
+    blz__fd *free;
+    struct chunk *chunks;
+    uint64_t open;
+    const blz_allocator *allocator;
+};
+
+int blz__io_new(blz__io **out, const blz_allocator *allocator)
+{
+    blz__io *io = blz__alloc(allocator, sizeof *io, _Alignof(blz__io));
+
+    if (!io)
+        return -ENOMEM;
+    *io = (blz__io){.allocator = allocator};
+    *out = io;
+    return 0;
+}
+
+static void close_leftover(blz__fd *entry)
+{
+    if (entry->refs == 0 && entry->fd >= 0 && !(entry->flags & FD_FOREIGN))
+        close(entry->fd);
+}
+
+void blz__io_free(blz__io *io)
+{
+    if (!io)
+        return;
+    for (struct chunk *chunk = io->chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        for (size_t i = 0; i < CHUNK_ENTRIES; i++)
+            if (chunk->entries[i].state & FD_IN_USE)
+                close_leftover(&chunk->entries[i]);
+        blz__free(io->allocator, chunk, sizeof *chunk, _Alignof(struct chunk));
+    }
+    blz__free(io->allocator, io, sizeof *io, _Alignof(blz__io));
+}
+
+/* ---- entries ---- */
+
+static struct chunk *new_chunk(blz__io *io)
+{
+    struct chunk *chunk = blz__alloc(io->allocator, sizeof *chunk, _Alignof(struct chunk));
+
+    if (!chunk)
+        return NULL;
+    memset(chunk, 0, sizeof *chunk);
+    for (size_t i = 0; i < CHUNK_ENTRIES; i++) {
+        chunk->entries[i].owner = io;
+        chunk->entries[i].generation = 1; /* 0 is no handle */
+        chunk->entries[i].next_free = i + 1 < CHUNK_ENTRIES ? &chunk->entries[i + 1] : NULL;
+    }
+    return chunk;
+}
+
+static void add_chunk(blz__io *io, struct chunk *chunk)
+{
+    chunk->entries[CHUNK_ENTRIES - 1].next_free = io->free;
+    io->free = &chunk->entries[0];
+    chunk->next = io->chunks;
+    io->chunks = chunk;
+}
+
+static blz__fd *take_free(blz__io *io)
+{
+    blz__fd *entry = io->free;
+
+    if (entry) {
+        io->free = entry->next_free;
+        io->open++;
+    }
+    return entry;
+}
+
+static blz__fd *alloc_entry(blz__io *io)
+{
+    blz__fd *entry;
+
+    blz__lock_acquire(&io->lock);
+    entry = take_free(io);
+    blz__lock_release(&io->lock);
+    if (entry)
+        return entry;
+    struct chunk *chunk = new_chunk(io); /* never under the lock */
+    if (!chunk)
+        return NULL;
+    blz__lock_acquire(&io->lock);
+    add_chunk(io, chunk);
+    entry = take_free(io);
+    blz__lock_release(&io->lock);
+    return entry;
+}
+
+static void free_entry(blz__fd *entry)
+{
+    blz__io *io = entry->owner;
+
+    blz__lock_acquire(&io->lock);
+    entry->next_free = io->free;
+    io->free = entry;
+    io->open--;
+    blz__lock_release(&io->lock);
+}
+
+uint64_t blz__io_open_count(blz__io *io)
+{
+    uint64_t open;
+
+    blz__lock_acquire(&io->lock);
+    open = io->open;
+    blz__lock_release(&io->lock);
+    return open;
+}
+
+int blz__fd_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags)
+{
+    blz__io *io = rt ? blz__rt_io(rt) : NULL;
+    blz__fd *entry;
+
+    if (!io)
+        return rt ? -ENOTSUP : -ENXIO;
+    entry = alloc_entry(io);
+    if (!entry)
+        return -ENOMEM;
+    blz__lock_acquire(&entry->lock); /* a stale handle may be looking */
+    entry->fd = fd;
+    entry->refs = 0;
+    entry->flags = (uint8_t)flags;
+    entry->state = FD_IN_USE;
+    blz__store(&entry->ready[FD_IN], FD_READY, RELAXED);
+    blz__store(&entry->ready[FD_OUT], FD_READY, RELAXED);
+    entry->waiting[FD_IN] = entry->waiting[FD_OUT] = NULL;
+    entry->home = NULL;
+    entry->ext = NULL;
+    *ref = (blz__fd_ref){entry, entry->generation};
+    blz__lock_release(&entry->lock);
+    return 0;
+}
+
+/* ---- entering and leaving ---- */
+
+static bool is_stale(const blz__fd *entry, uint32_t generation)
+{
+    return entry->generation != generation ||
+           (entry->state & (FD_IN_USE | FD_CLOSING)) != FD_IN_USE;
+}
+
+static void append(struct io **list, struct io *io)
+{
+    while (*list)
+        list = &(*list)->next;
+    io->next = NULL;
+    *list = io;
+}
+
+static void unlink_op(struct io **list, struct io *io)
+{
+    while (*list != io)
+        list = &(*list)->next;
+    *list = io->next;
+}
+
+int blz__fd_enter(struct io *io, blz_cx *cx)
+{
+    blz__fd *entry = io->fd;
+    int direction = io_direction(io), rc = 0;
+
+    if (!entry)
+        return -EBADF;
+    blz__lock_acquire(&entry->lock);
+    if (is_stale(entry, io->generation)) {
+        rc = -EBADF;
+    } else if (entry->waiting[direction] && !(entry->flags & FD_SHARED)) {
+        rc = -EBUSY;
+    } else if (entry->refs == UINT16_MAX) {
+        rc = -EOVERFLOW;
+    } else {
+        entry->refs++;
+        append(&entry->waiting[direction], io);
+        blz__op_begin(&io->op, cx);
+    }
+    blz__lock_release(&entry->lock);
+    return rc;
+}
+
+int blz__fd_reenter(struct io *io, blz_cx *cx)
+{
+    blz__fd *entry = io->fd;
+    int rc = 0;
+
+    blz__lock_acquire(&entry->lock);
+    if (entry->state & FD_CLOSING)
+        rc = -ECANCELED;
+    else
+        blz__op_begin(&io->op, cx);
+    blz__lock_release(&entry->lock);
+    return rc;
+}
+
+/* Nobody knows the descriptor any more. */
+static void finish(blz__fd *entry)
+{
+    int fd = entry->fd;
+
+    if (entry->home && entry->home->ops->forget)
+        entry->home->ops->forget(entry->home, fd);
+    if (!(entry->flags & FD_FOREIGN) && fd >= 0)
+        close(fd);
+    blz__lock_acquire(&entry->lock); /* a stale handle may be looking */
+    entry->state = 0;
+    entry->fd = -1;
+    blz__lock_release(&entry->lock);
+    free_entry(entry);
+}
+
+static void drop_ref_locked(blz__fd *entry)
+{
+    bool last = --entry->refs == 0 && (entry->state & FD_CLOSING);
+
+    blz__lock_release(&entry->lock);
+    if (last)
+        finish(entry);
+}
+
+void blz__fd_leave(struct io *io)
+{
+    blz__fd *entry = io->fd;
+
+    blz__lock_acquire(&entry->lock);
+    unlink_op(&entry->waiting[io_direction(io)], io);
+    drop_ref_locked(entry);
+}
+
+int blz__fd_acquire(const blz__fd_ref *ref)
+{
+    blz__fd *entry = ref->entry;
+    int fd = -EBADF;
+
+    if (!entry)
+        return -EBADF;
+    blz__lock_acquire(&entry->lock);
+    if (!is_stale(entry, (uint32_t)ref->generation) && entry->refs < UINT16_MAX) {
+        entry->refs++;
+        fd = entry->fd;
+    }
+    blz__lock_release(&entry->lock);
+    return fd;
+}
+
+void blz__fd_release(const blz__fd_ref *ref)
+{
+    blz__lock_acquire(&ref->entry->lock);
+    drop_ref_locked(ref->entry);
+}
+
+/* ---- closing ---- */
+
+/* Asks the operations of one direction to end; adds them to the chain of those to be told. */
+static blz__op *ask_all(struct io *io, blz__op *chain)
+{
+    for (; io; io = io->next)
+        if (blz__op_ask(&io->op)) {
+            io->op.next_command = chain;
+            chain = &io->op;
+        }
+    return chain;
+}
+
+int blz__fd_close(blz__fd_ref *ref, void **ext)
+{
+    blz__fd *entry = ref->entry;
+    blz__op *chain = NULL;
+    bool last;
+
+    if (!entry)
+        return -EBADF;
+    blz__lock_acquire(&entry->lock);
+    if (is_stale(entry, (uint32_t)ref->generation)) {
+        blz__lock_release(&entry->lock);
+        return -EBADF;
+    }
+    entry->state |= FD_CLOSING;
+    entry->generation++;
+    if (ext)
+        *ext = entry->ext;
+    chain = ask_all(entry->waiting[FD_IN], chain);
+    chain = ask_all(entry->waiting[FD_OUT], chain);
+    last = entry->refs == 0;
+    blz__lock_release(&entry->lock);
+    while (chain) {
+        blz__op *op = chain;
+        chain = op->next_command;
+        blz__op_send_cancel(op);
+    }
+    if (last)
+        finish(entry);
+    return 0;
+}
+
+/* ---- readiness ---- */
+
+/* Of a read: whether it took all there was. */
+static bool took_all(const struct io *io, int64_t value)
+{
+    switch (io->op.kind) {
+    case IO_READ:
+        return value > 0 && (size_t)value < io->len;
+    case IO_LEASE:
+        return value > 0 && value < LEASE_SIZE;
+    default:
+        return false;
+    }
+}
+
+void blz__fd_note(struct io *io, uint64_t seen, int64_t value)
+{
+    int direction = io_direction(io);
+    uint32_t before = (uint32_t)(seen >> (32 * direction));
+
+    if ((before & FD_ENDED) || io->op.kind == IO_POLL)
+        return;
+    if (value == -EAGAIN || took_all(io, value))
+        /* Fails if an event came meanwhile: then it may be ready after all. */
+        blz__cas(&io->fd->ready[direction], &before, before & ~FD_READY, RELAXED, RELAXED);
+    else if (value > 0 && !(before & FD_READY))
+        blz__fetch_or(&io->fd->ready[direction], FD_READY, RELAXED);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How operations enter and leave the entry of their descriptor; for src/io alone. See fd.c. */
+#ifndef BLZ_IO_FD_H
+#define BLZ_IO_FD_H
+
+#include "io/io.h"
+
+/* Begins the operation. 0, -EBADF (stale), -EBUSY (one is in flight in that direction). [task] */
+int blz__fd_enter(struct io *io, blz_cx *cx);
+
+/* Begins the next step of an operation that has entered. 0, or -ECANCELED: closed. [task] */
+int blz__fd_reenter(struct io *io, blz_cx *cx);
+
+/* The operation is over. May close the descriptor. [task] */
+void blz__fd_leave(struct io *io);
+
+/* Entries that are in use. */
+uint64_t blz__io_open_count(blz__io *io);
+
+#endif

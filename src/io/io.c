@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The future that every I/O operation is. At its first poll it enters its descriptor's entry and,
+ * where the backend thinks that this pays, tries the system call; what would have to wait is handed
+ * to the driver. When the driver has reported its last event it is polled again, goes on if it is to
+ * move all of its bytes and has not, and leaves the entry.
+ *
+ * A cancellation is passed to the driver and remembered: it ends an operation between two steps,
+ * and tells the modules above that a late result (an accepted connection) has no taker.
+ */
+#include "io/fd.h"
+
+#include <errno.h>
+
+blz_future *blz__io_init(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
+                         const blz__fd_ref *ref, void *buf, size_t len)
+{
+    struct io *io = (struct io *)public;
+
+    if (blz_unlikely(blz__load(&io->op.events, RELAXED) & ~OP_CANCEL))
+        blz__panic("a blz_io was used for `%s` while its last operation is still in flight",
+                   ops->name);
+    io->op = (blz__op){.future = {.ops = ops}, .kind = kind};
+    io->fd = ref->entry;
+    io->generation = (uint32_t)ref->generation;
+    io->flags = 0;
+    io->progress = 0;
+    io->msg_flags = 0;
+    io->buf = buf;
+    io->len = len;
+    return &io->op.future;
+}
+
+/* ---- one step ---- */
+
+static bool worth_a_try(const struct io *io, const blz__driver *driver, uint64_t seen)
+{
+    if (!(driver->ops->attempts & (1u << io->op.kind)))
+        return false;
+    if (!driver->ops->nonblocking && !(io->fd->flags & FD_SOCKET))
+        return false;
+    return io->op.kind == IO_POLL || (seen >> (32 * io_direction(io)) & FD_READY);
+}
+
+/* True: it has a value already. */
+static bool start(struct io *io, blz_cx *cx)
+{
+    uint64_t seen = fd_seen(io->fd);
+    int rc = blz__driver_need();
+
+    if (blz_unlikely(rc < 0)) {
+        io->op.value = rc;
+        return blz__op_end(&io->op, cx);
+    }
+    if (worth_a_try(io, blz__driver_current(), seen)) {
+        int64_t value = blz__io_attempt(io);
+        blz__fd_note(io, seen, value);
+        if (value != -EAGAIN) {
+            io->op.value = value;
+            return blz__op_end(&io->op, cx);
+        }
+    }
+    io->driver = seen;
+    blz_coop_give_back(cx);
+    blz__op_hand_over(&io->op, cx);
+    return false;
+}
+
+static bool moves_bytes(const struct io *io)
+{
+    return io->op.kind != IO_ACCEPT && io->op.kind != IO_CONNECT && io->op.kind != IO_POLL;
+}
+
+/* Takes note of a step's value. True: another step is needed. */
+static bool advance(struct io *io)
+{
+    int64_t value = io->op.value;
+
+    if (value <= 0 || !moves_bytes(io))
+        return false;
+    io->op.done += (uint64_t)value;
+    if (!(io->flags & IO_ALL) || (size_t)value >= io->len)
+        return false;
+    io->buf = (char *)io->buf + value;
+    io->len -= (size_t)value;
+    return true;
+}
+
+static int64_t result_of(const struct io *io)
+{
+    if (!(io->flags & IO_ALL) || io->op.value < 0)
+        return io->op.value;
+    if (io->op.value == 0 && io->len > 0)
+        return -ENODATA; /* the other side has ended before all of it came */
+    return (int64_t)io->op.done;
+}
+
+static blz_poll finish(struct io *io, int64_t result)
+{
+    blz__fd_leave(io);
+    return blz_future_done(&io->op.future, result);
+}
+
+/* After a value: goes on until there is nothing to go on with. */
+static blz_poll go_on(struct io *io, blz_cx *cx)
+{
+    while ((io->flags & IO_PAUSED) || advance(io)) {
+        io->flags &= (uint8_t)~IO_PAUSED;
+        if (io->flags & IO_CANCELLED)
+            return finish(io, -ECANCELED);
+        if (!blz_coop_take(cx)) {
+            io->flags |= IO_PAUSED;
+            return BLZ_PENDING;
+        }
+        int rc = blz__fd_reenter(io, cx);
+        if (rc < 0)
+            return finish(io, rc);
+        if (!start(io, cx))
+            return BLZ_PENDING;
+    }
+    return finish(io, result_of(io));
+}
+
+static blz_poll first_poll(struct io *io, blz_cx *cx)
+{
+    int rc;
+
+    if (io->flags & IO_CANCELLED)
+        return blz_future_done(&io->op.future, -ECANCELED);
+    if (!blz_coop_take(cx))
+        return BLZ_PENDING;
+    rc = blz__fd_enter(io, cx);
+    if (rc < 0)
+        return blz_future_done(&io->op.future, rc);
+    io->flags |= IO_STARTED;
+    if (blz_unlikely(io->len == 0 && (io->op.kind == IO_READ || io->op.kind == IO_WRITE))) {
+        io->op.value = 0; /* nothing to move: not the end of the stream, whatever it looks like */
+        return blz__op_end(&io->op, cx) ? finish(io, 0) : BLZ_PENDING;
+    }
+    return start(io, cx) ? go_on(io, cx) : BLZ_PENDING;
+}
+
+blz_poll blz__io_poll(blz_future *self, blz_cx *cx)
+{
+    struct io *io = (struct io *)self;
+
+    if (!(io->flags & IO_STARTED))
+        return first_poll(io, cx);
+    return blz__op_is_done(&io->op) ? go_on(io, cx) : BLZ_PENDING;
+}
+
+void blz__io_cancel(blz_future *self, blz_cx *cx)
+{
+    struct io *io = (struct io *)self;
+
+    io->flags |= IO_CANCELLED;
+    if (io->flags & IO_STARTED)
+        blz__op_cancel(&io->op, cx);
+}
+
+void blz__io_complete(blz__driver *driver, struct io *io, int64_t value)
+{
+    io->op.value = value;
+    blz__store(&driver->completions, driver->completions + 1, RELAXED); /* statistics read it */
+    blz__op_event(&io->op);
+}

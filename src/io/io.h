@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Front door of src/io: operations on descriptors, for the modules above (net, fs, process) and for
+ * the backends beside this file.
+ *
+ *   blz__fd        an open descriptor: what blz_tcp and its kin point to             fd.c
+ *   struct io      an operation on one, a future                                     io.c
+ *   attempt        carrying one out with a system call that does not wait            attempt.c
+ *   lease          buffers on loan                                                   lease.c
+ *   driver         waiting for those that cannot be carried out at once              uring.c epoll.c
+ *                                                                                    poll.c
+ */
+#ifndef BLZ_IO_IO_H
+#define BLZ_IO_IO_H
+
+#include "base/lock.h"
+#include "sched/sched.h"
+
+#include <blitz/io.h>
+
+typedef struct blz__fd blz__fd;
+typedef struct blz__io blz__io; /* all descriptors of a runtime */
+struct io;
+
+/* ---- Descriptors ---- */
+
+enum { FD_IN, FD_OUT }; /* directions */
+
+/* What a descriptor is; does not change while it is open. */
+enum {
+    FD_SOCKET = 0x1,   /* recv and send work on it */
+    FD_SHARED = 0x2,   /* any number of operations may wait in each direction */
+    FD_FOREIGN = 0x4,  /* not ours: is never closed by us */
+    FD_NONBLOCK = 0x8, /* system calls on it do not wait */
+};
+
+/* What has become of it. */
+enum {
+    FD_IN_USE = 0x1,
+    FD_CLOSING = 0x2,     /* closed by the program: no new operations */
+    FD_REMOTE_WAIT = 0x10 /* epoll: counts waits of other workers than the home, to 15 */
+};
+
+/*
+ * The handles that programs copy around are {entry, generation}: the entry's memory stays while the
+ * runtime lives, and its generation goes up when it is closed, so a stale handle is noticed. All
+ * is under the lock, which is held for a few instructions, but `flags`, `fd` and `ready`.
+ *
+ * The descriptor is closed when the program has closed it and the last operation on it has ended,
+ * so its number cannot come to mean something else under an operation.
+ *
+ * `ready` is a guess at whether a call in that direction would find something: cleared when one did
+ * not, or took all there was. Only the epoll backend learns when that changes; it counts events in
+ * the upper bits, so that nobody clears what he has not seen.
+ */
+struct blz__fd {
+    blz__lock lock;
+    uint32_t generation;
+    int fd;
+    uint16_t refs;         /* operations that have begun and not ended */
+    uint8_t flags;         /* FD_SOCKET and on */
+    uint8_t state;         /* FD_IN_USE and on */
+    uint32_t ready[2];     /* FD_READY, FD_ENDED, and above: events so far */
+    struct io *waiting[2]; /* in flight, oldest first */
+    blz__driver *home;     /* epoll: the driver that it is registered with, or NULL */
+    blz__io *owner;
+    union {
+        blz__fd *next_free;
+        void *ext; /* of the module above, a listener's backlog for one; or NULL */
+    };
+};
+
+#define FD_READY 1u /* a call may find something */
+#define FD_ENDED 2u /* the peer has ended: every call does */
+#define FD_EVENT 4u /* one event */
+
+/* What a program holds. */
+typedef struct blz__fd_ref {
+    blz__fd *entry;
+    uint64_t generation;
+} blz__fd_ref;
+
+/* Adopts an open descriptor. 0, or -ENOMEM (it is still the caller's). -ENXIO: no runtime. */
+int blz__fd_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
+
+/*
+ * Closes: stale from now on, what is in flight is cancelled. -EBADF: was closed already. `ext` gets
+ * what the module above had there. [any thread]
+ */
+int blz__fd_close(blz__fd_ref *ref, void **ext);
+
+/*
+ * The descriptor, for a system call that does not wait, with a reference so that it stays open; or
+ * -EBADF. [any thread]
+ */
+int blz__fd_acquire(const blz__fd_ref *ref);
+void blz__fd_release(const blz__fd_ref *ref);
+
+/* ---- Operations ---- */
+
+enum io_kind {
+    IO_READ,     /* buf, len: recv or read */
+    IO_WRITE,    /* buf, len: send or write */
+    IO_READV,    /* buf: blz_iovec[len] */
+    IO_WRITEV,   /* the same */
+    IO_PEEK,     /* buf, len */
+    IO_LEASE,    /* buf: blz_buf * to fill */
+    IO_RECVMSG,  /* buf: struct msghdr * */
+    IO_SENDMSG,  /* the same */
+    IO_ACCEPT,   /* value: the new descriptor, still a plain one */
+    IO_CONNECT,  /* buf: sockaddr, len */
+    IO_SENDFILE, /* buf: struct io_sendfile * */
+    IO_POLL,     /* len: POLLIN and so on; value: those that are true */
+    IO_KINDS
+};
+
+struct io_sendfile {
+    int file;
+    int64_t offset;
+    size_t len;
+};
+
+/* How an operation goes on after its first completion. */
+enum {
+    IO_ALL = 0x1,     /* until all of `len` is moved: write_all, read_exact */
+    IO_STARTED = 0x2, /* its first poll has been */
+    IO_CANCELLED = 0x4,
+    IO_PAUSED = 0x8, /* between two steps, because the budget is used up */
+};
+
+/* How far an attempt or a driver has come with it. */
+enum {
+    IO_CONNECTING = 0x1, /* connect has been called */
+    IO_ARMED = 0x2,      /* waits for an event of a readiness backend */
+    IO_POLLED = 0x4,     /* io_uring: waits for readiness, then it is attempted */
+};
+
+/* What blz_io is. */
+struct io {
+    blz__op op;
+    blz__fd *fd;
+    uint32_t generation;
+    uint8_t flags;    /* IO_ALL and on; the task's */
+    uint8_t progress; /* IO_CONNECTING and on; its home's, once it is handed over */
+    uint16_t msg_flags;
+    void *buf;
+    size_t len;
+    struct io *next; /* in fd->waiting */
+    uint64_t driver; /* the driver's; at first, what was seen of the readiness */
+};
+
+_Static_assert(sizeof(blz__fd) == 64, "an entry is a cache line");
+_Static_assert(sizeof(struct io) <= sizeof(blz_io), "blz_io is too small");
+_Static_assert(offsetof(blz__op, done) == offsetof(blz_io, done), "blz_io.done is elsewhere");
+
+static inline int io_direction(const struct io *io)
+{
+    switch (io->op.kind) {
+    case IO_WRITE:
+    case IO_WRITEV:
+    case IO_SENDMSG:
+    case IO_CONNECT:
+    case IO_SENDFILE:
+        return FD_OUT;
+    case IO_POLL:
+        return (io->len & 4) ? FD_OUT : FD_IN; /* POLLOUT */
+    default:
+        return FD_IN;
+    }
+}
+
+/*
+ * Makes an operation: `ops` has a name, blz__io_poll and blz__io_cancel, or functions that wrap
+ * them. Aborts if it is still in flight. [task]
+ */
+blz_future *blz__io_init(blz_io *io, const blz_future_ops *ops, enum io_kind kind,
+                         const blz__fd_ref *ref, void *buf, size_t len);
+blz_poll blz__io_poll(blz_future *self, blz_cx *cx);
+void blz__io_cancel(blz_future *self, blz_cx *cx);
+
+#define BLZ__IO_OPS(what)                                              \
+    (const blz_future_ops)                                             \
+    {                                                                  \
+        .name = (what), .poll = blz__io_poll, .cancel = blz__io_cancel \
+    }
+
+/* Whether it was cancelled by its task, so that a late result is nobody's. */
+static inline bool io_was_cancelled(const blz_io *io)
+{
+    return ((const struct io *)io)->flags & IO_CANCELLED;
+}
+
+/* ---- For backends ---- */
+
+/* Carries it out without waiting: the result, or -EAGAIN. [its home worker, or the task] */
+int64_t blz__io_attempt(struct io *io);
+
+/* Completes it: the value is the result of the last attempt. [home worker] */
+void blz__io_complete(blz__driver *driver, struct io *io, int64_t value);
+
+/* What is known of the readiness of both directions, before a call is made. */
+static inline uint64_t fd_seen(const blz__fd *fd)
+{
+    /* acquire: pairs with the event's release */
+    return blz__load(&fd->ready[FD_IN], ACQUIRE) | (uint64_t)blz__load(&fd->ready[FD_OUT], ACQUIRE)
+                                                       << 32;
+}
+
+/* Learns from a result whether there is more. `seen` is from before the call. */
+void blz__fd_note(struct io *io, uint64_t seen, int64_t value);
+
+/* ---- Leases ---- */
+
+enum { LEASE_SIZE = 4096 };
+
+/*
+ * The buffers of one driver. A backend whose kernel hands them out itself (`give_back` is set)
+ * keeps some of them there; the others are kept here, or with the allocator.
+ */
+typedef struct lease_pool {
+    blz__lock lock;
+    uint32_t nr_free;
+    struct lease *free;
+    const blz_allocator *allocator;
+    void (*give_back)(struct lease_pool *pool, struct lease *lease); /* under the lock; or NULL */
+} lease_pool;
+
+struct lease {
+    lease_pool *pool;
+    struct lease *next;
+    int64_t id; /* the backend's, or -1 */
+    char data[LEASE_SIZE];
+};
+
+void blz__leases_init(lease_pool *pool, const blz_allocator *allocator);
+void blz__leases_destroy(lease_pool *pool);
+struct lease *blz__lease_take(lease_pool *pool); /* NULL: no memory. [its worker] */
+void blz__lease_give(struct lease *lease);       /* [any thread] */
+
+/* Fills in what the program gets. */
+static inline void lease_hand_out(blz_buf *buf, struct lease *lease, size_t len)
+{
+    *buf = (blz_buf){lease->data, len, lease};
+}
+
+/* ---- Backends ---- */
+
+extern const blz__driver_ops blz__uring_driver, blz__epoll_driver, blz__poll_driver;
+
+/* The mode that descriptors of this runtime are to be in: FD_NONBLOCK or 0; or a negative errno. */
+int blz__io_mode(blz_rt *rt);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The poll backend, for systems that have nothing better. The operations that wait are in two
+ * parallel arrays, one of them as poll(2) wants it. It reports levels, not edges, so nothing can be
+ * missed, and each operation waits with the driver of the worker that started it. A round costs
+ * time in proportion to what waits.
+ */
+#include "base/alloc.h"
+#include "io/io.h"
+#include "io/wake.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIRST_CAPACITY = 64 };
+
+struct poll_driver {
+    blz__driver base;
+    lease_pool leases;
+    const blz_allocator *allocator;
+    int wake_fd;
+    uint32_t count, capacity; /* slot 0 is the wake-up */
+    struct pollfd *fds;
+    struct io **ops;
+};
+
+static struct poll_driver *driver_of(blz__driver *driver)
+{
+    return (struct poll_driver *)driver;
+}
+
+/* ---- the arrays ---- */
+
+static void free_arrays(struct poll_driver *d)
+{
+    if (d->fds)
+        blz__free(d->allocator, d->fds, d->capacity * sizeof *d->fds, _Alignof(struct pollfd));
+    if (d->ops)
+        blz__free(d->allocator, d->ops, d->capacity * sizeof(struct io *), _Alignof(struct io *));
+}
+
+static int grow(struct poll_driver *d, uint32_t capacity)
+{
+    struct pollfd *fds = blz__alloc(d->allocator, capacity * sizeof *fds, _Alignof(struct pollfd));
+    struct io **ops =
+        blz__alloc(d->allocator, capacity * sizeof(struct io *), _Alignof(struct io *));
+
+    if (!fds || !ops) {
+        if (fds)
+            blz__free(d->allocator, fds, capacity * sizeof *fds, _Alignof(struct pollfd));
+        if (ops)
+            blz__free(d->allocator, ops, capacity * sizeof(struct io *), _Alignof(struct io *));
+        return -ENOMEM;
+    }
+    if (d->count) {
+        memcpy(fds, d->fds, d->count * sizeof *fds);
+        memcpy(ops, d->ops, d->count * sizeof(struct io *));
+    }
+    free_arrays(d);
+    d->fds = fds;
+    d->ops = ops;
+    d->capacity = capacity;
+    return 0;
+}
+
+static short events_of(const struct io *io)
+{
+    if (io->op.kind == IO_POLL)
+        return (short)io->len;
+    return io_direction(io) == FD_IN ? POLLIN : POLLOUT;
+}
+
+static void remove_at(struct poll_driver *d, uint32_t slot)
+{
+    uint32_t last = --d->count;
+
+    d->fds[slot] = d->fds[last];
+    d->ops[slot] = d->ops[last];
+    if (slot != last)
+        d->ops[slot]->driver = slot;
+}
+
+/* ---- the contract ---- */
+
+static int poll_open(blz__driver **driver, const blz_options *options,
+                     const blz_allocator *allocator)
+{
+    struct poll_driver *d = blz__alloc(allocator, sizeof *d, _Alignof(struct poll_driver));
+    int rc;
+
+    (void)options;
+    if (!d)
+        return -ENOMEM;
+    *d = (struct poll_driver){.base = {.ops = &blz__poll_driver}, .allocator = allocator};
+    d->base.leases = &d->leases;
+    blz__leases_init(&d->leases, allocator);
+    rc = grow(d, FIRST_CAPACITY);
+    if (rc == 0) {
+        rc = d->wake_fd = blz__wake_open();
+        if (rc < 0)
+            free_arrays(d);
+    }
+    if (rc < 0) {
+        blz__free(allocator, d, sizeof *d, _Alignof(struct poll_driver));
+        return rc;
+    }
+    d->fds[0] = (struct pollfd){.fd = d->wake_fd, .events = POLLIN};
+    d->ops[0] = NULL;
+    d->count = 1;
+    *driver = &d->base;
+    return 0;
+}
+
+static void poll_close(blz__driver *driver)
+{
+    struct poll_driver *d = driver_of(driver);
+
+    blz__leases_destroy(&d->leases);
+    close(d->wake_fd);
+    free_arrays(d);
+    blz__free(d->allocator, d, sizeof *d, _Alignof(struct poll_driver));
+}
+
+static void poll_submit(blz__driver *driver, blz__op *op)
+{
+    struct poll_driver *d = driver_of(driver);
+    struct io *io = (struct io *)op;
+
+    if (d->count == d->capacity && grow(d, d->capacity * 2) < 0) {
+        blz__io_complete(driver, io, -ENOMEM);
+        return;
+    }
+    io->driver = d->count;
+    io->progress |= IO_ARMED;
+    d->fds[d->count] = (struct pollfd){.fd = io->fd->fd, .events = events_of(io)};
+    d->ops[d->count++] = io;
+    blz__store(&driver->registrations, driver->registrations + 1, RELAXED); /* statistics */
+}
+
+static void take_out(struct poll_driver *d, struct io *io)
+{
+    io->progress &= (uint8_t)~IO_ARMED;
+    remove_at(d, (uint32_t)io->driver);
+}
+
+static void poll_cancel(blz__driver *driver, blz__op *op)
+{
+    struct io *io = (struct io *)op;
+
+    if (!(io->progress & IO_ARMED))
+        return; /* has its result */
+    take_out(driver_of(driver), io);
+    blz__io_complete(driver, io, -ECANCELED);
+}
+
+/* Something is up with it; true if that was all it waited for. */
+static bool try_again(struct poll_driver *d, struct io *io)
+{
+    uint64_t seen = fd_seen(io->fd);
+    int64_t value = blz__io_attempt(io);
+
+    if (value == -EAGAIN)
+        return false;
+    blz__fd_note(io, seen, value);
+    take_out(d, io);
+    blz__io_complete(&d->base, io, value);
+    return true;
+}
+
+static void poll_poll(blz__driver *driver, int64_t deadline_ns)
+{
+    struct poll_driver *d = driver_of(driver);
+    struct timespec left = blz__time_left(deadline_ns);
+    int n;
+
+    if (deadline_ns == 0 && d->count == 1)
+        return;
+    blz__store(&driver->entries, driver->entries + 1, RELAXED); /* statistics */
+    n = ppoll(d->fds, d->count, deadline_ns == INT64_MAX ? NULL : &left, NULL);
+    if (n <= 0)
+        return;
+    if (d->fds[0].revents)
+        blz__wake_drain(d->wake_fd);
+    /* Backwards: what takes the place of one that is taken out has been looked at already. */
+    for (uint32_t slot = d->count - 1; slot > 0; slot--)
+        if (d->fds[slot].revents)
+            try_again(d, d->ops[slot]);
+}
+
+static void poll_wake(blz__driver *driver)
+{
+    blz__wake_send(driver_of(driver)->wake_fd);
+}
+
+/* There is no descriptor that becomes readable when one of the others does. */
+static int poll_fd(blz__driver *driver)
+{
+    (void)driver;
+    return -ENOTSUP;
+}
+
+static bool poll_busy(const blz__driver *driver)
+{
+    return ((const struct poll_driver *)driver)->count > 1;
+}
+
+const blz__driver_ops blz__poll_driver = {
+    .name = "poll",
+    .open = poll_open,
+    .close = poll_close,
+    .submit = poll_submit,
+    .cancel = poll_cancel,
+    .poll = poll_poll,
+    .wake = poll_wake,
+    .fd = poll_fd,
+    .busy = poll_busy,
+    .attempts = (1u << IO_KINDS) - 1,
+    .nonblocking = true,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The io_uring backend's own struct, and its buffers on loan (uring_lease.c). */
+#ifndef BLZ_IO_URING_H
+#define BLZ_IO_URING_H
+
+#include "io/io.h"
+
+#include <liburing.h>
+
+/*
+ * Buffers that the kernel hands out. The ring of them grows when it has run dry: a few are enough
+ * for thousands of connections that are mostly silent, and each one that is in the ring is written
+ * to in turn, so that a large ring would cost memory and cache.
+ */
+struct uring_leases {
+    struct io_uring_buf_ring *ring; /* NULL: the kernel does not do it */
+    struct lease **leases;          /* by number */
+    uint32_t count;                 /* of them */
+    uint32_t in_ring;               /* of these, with the kernel */
+};
+
+struct uring_driver {
+    blz__driver base;
+    struct io_uring ring;
+    lease_pool leases;
+    struct uring_leases lent;
+    const blz_allocator *allocator;
+    int wake_fd;
+    bool enabled;       /* its thread has taken it over */
+    bool wake_lost;     /* the wake-up has to be armed again */
+    uint64_t in_flight; /* completions to come, cancel requests included */
+    struct io *put_off; /* for lack of room in the submission queue */
+    struct io *put_off_last;
+};
+
+static inline struct uring_driver *uring_of(blz__driver *driver)
+{
+    return (struct uring_driver *)driver;
+}
+
+static inline struct io *next_put_off(const struct io *io)
+{
+    return (struct io *)(uintptr_t)io->driver;
+}
+
+static inline void stat_entry(struct uring_driver *d)
+{
+    blz__store(&d->base.entries, d->base.entries + 1, RELAXED);
+}
+
+void blz__uring_reap(struct uring_driver *d);
+
+/* [owner] */
+void blz__uring_leases_init(struct uring_driver *d);
+void blz__uring_leases_destroy(struct uring_driver *d);
+
+/* False: there are no such buffers; wait for readiness and attempt it. */
+bool blz__uring_prep_lease(struct uring_driver *d, struct io_uring_sqe *sqe, const struct io *io);
+
+/* Hands out the buffer of a completion, if it has one; grows the ring if it ran dry. */
+void blz__uring_take_lease(struct uring_driver *d, const struct io *io, int res, uint32_t flags);
+
+#endif
