@@ -14,6 +14,7 @@
 #include <blitz/signal.h>
 #include <blitz/stats.h>
 #include <blitz/task.h>
+#include <blitz/tcp.h>
 #include <blitz/time.h>
 #include <blitz/version.h>
 #include <blitz/waker.h>

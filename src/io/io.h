@@ -147,6 +147,7 @@ struct io {
     size_t len;
     struct io *next; /* in fd->waiting */
     uint64_t driver; /* the driver's; at first, what was seen of the readiness */
+    void *extra;     /* of the module above */
 };
 
 _Static_assert(sizeof(blz__fd) == 64, "an entry is a cache line");

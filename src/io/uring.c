@@ -24,6 +24,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { SQ_ENTRIES = 256, CQ_ENTRIES = 4096 };
@@ -132,7 +133,8 @@ static BLZ_COLD void enable(struct uring_driver *d)
     struct io_uring_sqe *sqe;
 
     d->enabled = true;
-    if (io_uring_enable_rings(&d->ring) < 0)
+    /* liburing 2.3 declares a function for this and does not export it. */
+    if (syscall(__NR_io_uring_register, d->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) < 0)
         blz__panic("an io_uring could not be enabled by the worker it belongs to");
     io_uring_register_ring_fd(&d->ring);
     blz__uring_leases_init(d);
