@@ -75,17 +75,19 @@ static int choose_named(const char *name, const char *who, const blz_options *op
     return -EINVAL;
 }
 
-int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, char *reason,
-                   size_t size)
+/* Errors that say something about the backend; others, like a lack of descriptors, are the
+ * program's to know. */
+static bool is_refusal(int rc)
 {
-    const char *named = getenv("BLZ_BACKEND");
-    int refused = 0, rc = 0;
+    return rc == -ENOSYS || rc == -EPERM || rc == -EACCES || rc == -EINVAL || rc == -ENOMEM;
+}
 
-    if (options->backend)
-        return choose_named(options->backend, "options.backend", options, ops, reason, size);
-    if (named && *named)
-        return choose_named(named, "BLZ_BACKEND", options, ops, reason, size);
-    for (int i = 0; i < NR_BACKENDS; i++) {
+static int choose_best(const blz_options *options, const blz__driver_ops **ops, char *reason,
+                       size_t size)
+{
+    int rc = -ENOSYS, refused = 0;
+
+    for (int i = 0; i < NR_BACKENDS && is_refusal(rc); i++) {
         rc = try_backend(backends[i], options);
         if (rc == 0) {
             *ops = backends[i];
@@ -100,6 +102,18 @@ int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, char
     }
     snprintf(reason, size, "no backend works: %s", explain(rc));
     return rc;
+}
+
+int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, char *reason,
+                   size_t size)
+{
+    const char *named = getenv("BLZ_BACKEND");
+
+    if (options->backend)
+        return choose_named(options->backend, "options.backend", options, ops, reason, size);
+    if (named && *named)
+        return choose_named(named, "BLZ_BACKEND", options, ops, reason, size);
+    return choose_best(options, ops, reason, size);
 }
 
 int blz__io_mode(blz_rt *rt)

@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -71,6 +72,25 @@ static int init_any_ring(struct uring_driver *d, const blz_options *options)
     return rc;
 }
 
+/*
+ * What an embedding loop waits for. The ring's own descriptor is readable when there are
+ * completions, but says nothing of a wake-up before its thread has taken it over.
+ */
+static int open_embed_fd(const struct uring_driver *d)
+{
+    struct epoll_event readable = {.events = EPOLLIN};
+    int fd = epoll_create1(EPOLL_CLOEXEC), rc;
+
+    if (fd < 0)
+        return -errno;
+    if (epoll_ctl(fd, EPOLL_CTL_ADD, d->ring.ring_fd, &readable) == 0 &&
+        epoll_ctl(fd, EPOLL_CTL_ADD, d->wake_fd, &readable) == 0)
+        return fd;
+    rc = -errno;
+    close(fd);
+    return rc;
+}
+
 static int uring_open(blz__driver **driver, const blz_options *options,
                       const blz_allocator *allocator)
 {
@@ -82,15 +102,23 @@ static int uring_open(blz__driver **driver, const blz_options *options,
     memset(d, 0, sizeof *d);
     d->base = (blz__driver){.ops = &blz__uring_driver, .leases = &d->leases};
     d->allocator = allocator;
+    d->embed_fd = -ENOTSUP;
     rc = init_any_ring(d, options);
     if (rc < 0)
         goto out_driver;
     rc = d->wake_fd = blz__wake_open();
     if (rc < 0)
         goto out_ring;
+    if (options->embedded) {
+        rc = d->embed_fd = open_embed_fd(d);
+        if (rc < 0)
+            goto out_wake;
+    }
     blz__leases_init(&d->leases, allocator);
     *driver = &d->base;
     return 0;
+out_wake:
+    close(d->wake_fd);
 out_ring:
     io_uring_queue_exit(&d->ring);
 out_driver:
@@ -104,6 +132,8 @@ static void uring_close(blz__driver *driver)
 
     io_uring_queue_exit(&d->ring);
     close(d->wake_fd);
+    if (d->embed_fd >= 0)
+        close(d->embed_fd);
     blz__uring_leases_destroy(d);
     blz__leases_destroy(&d->leases);
     blz__free(d->allocator, d, sizeof *d, _Alignof(struct uring_driver));
@@ -442,6 +472,8 @@ static void uring_poll(blz__driver *driver, int64_t deadline_ns)
         rearm_wake(d);
     if (blz_unlikely(d->put_off != NULL))
         submit_put_off(d);
+    if (blz_unlikely(d->embed_fd >= 0))
+        blz__wake_drain(d->wake_fd);
     if (io_uring_cq_ready(&d->ring) > 0)
         deadline_ns = 0;
     if (deadline_ns != 0 || io_uring_sq_ready(&d->ring) > 0 || kernel_has_news(d))
@@ -456,7 +488,7 @@ static void uring_wake(blz__driver *driver)
 
 static int uring_fd(blz__driver *driver)
 {
-    return uring_of(driver)->ring.ring_fd;
+    return uring_of(driver)->embed_fd;
 }
 
 static bool uring_busy(const blz__driver *driver)

@@ -26,6 +26,7 @@ struct uring_driver {
     struct uring_leases lent;
     const blz_allocator *allocator;
     int wake_fd;
+    int embed_fd;       /* an epoll set of the ring and the wake-up; or -ENOTSUP */
     bool enabled;       /* its thread has taken it over */
     bool wake_lost;     /* the wake-up has to be armed again */
     uint64_t in_flight; /* completions to come, cancel requests included */

@@ -384,19 +384,6 @@ static void the_shutdown_cancels_operations(void **state)
     free_rt(rt);
 }
 
-static void the_embedded_driver_supports_no_operations(void **state)
-{
-    blz_handle handle;
-
-    (void)state;
-    rt = new_embedded_rt();
-    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, asks, .kind = SOON), 0);
-    turn_all(rt);
-    assert_int_equal(blz_handle_wait(&handle), 0);
-    assert_int_equal(handle.result, -ENOTSUP);
-    free_rt(rt);
-}
-
 /* ---- at random ---- */
 
 struct asks_often {
@@ -452,7 +439,6 @@ int main(void)
         TEST(an_operation_is_cancelled_from_another_worker),
         TEST(a_cancel_with_an_answer_of_its_own_is_waited_for),
         TEST(the_shutdown_cancels_operations),
-        TEST(the_embedded_driver_supports_no_operations),
         TEST(operations_are_cancelled_at_random),
     };
     return RUN_TESTS(tests);

@@ -106,6 +106,7 @@ static int fake_open(blz__driver **driver, const blz_options *options,
 {
     fake_driver *fake = blz__alloc(allocator, sizeof *fake, _Alignof(fake_driver));
 
+    (void)options;
     if (!fake)
         return -ENOMEM;
     fake_driver_init(fake);
