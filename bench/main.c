@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct bench *const tables[] = {spawn_benches, yield_benches, memory_benches};
+static const struct bench *const tables[] = {spawn_benches, yield_benches, memory_benches,
+                                             blocking_benches};
 
 static const char usage[] =
     "usage: blitz-bench NAME [--threads T] [--n N] [--reps R]\n"

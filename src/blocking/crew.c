@@ -24,14 +24,11 @@
  */
 #define DELAY_NS BLZ_MSEC
 
-/*
- * As long as a thread looks for a call before it sleeps: about what it costs to be woken. One that
- * slept is awake this much later than it was called.
- */
+/* As long as a thread looks for a call before it sleeps: about what it costs to be woken. */
 #ifdef BLZ_MODEL
 #define SPIN_NS ((int64_t)0)
 #else
-#define SPIN_NS (50 * BLZ_USEC)
+#define SPIN_NS (20 * BLZ_USEC)
 #endif
 enum { SPIN_SCORE_MAX = 4, SPIN_PAUSES = 16 };
 
@@ -93,6 +90,7 @@ static void sleep_on(sleeper *me, int64_t deadline_ns)
 static void push_idle(lane *l, sleeper *me)
 {
     blz__store(&me->word, SLEEPER_AWAKE, RELAXED);
+    me->called_ns = INT64_MAX;
     me->above = NULL;
     me->below = l->idle;
     if (l->idle)
@@ -101,13 +99,15 @@ static void push_idle(lane *l, sleeper *me)
     l->nr_idle++;
 }
 
-/* Learns from the wait that is over. [locked] */
-static void score_wait(lane *l, bool spun, bool called, int64_t for_ns)
+/* Learns from the wait that is over: would it have paid to wait awake? [locked] */
+static void score_wait(lane *l, bool spun, int64_t for_ns)
 {
-    if (called && (spun || for_ns < 2 * SPIN_NS))
-        l->spin_score += l->spin_score < SPIN_SCORE_MAX;
-    else
-        l->spin_score -= l->spin_score > 0;
+    bool pays = spun || for_ns < SPIN_NS;
+
+    if (pays && l->spin_score < SPIN_SCORE_MAX)
+        lane_set(l->spin_score, l->spin_score + 1);
+    else if (!pays && l->spin_score > 0)
+        lane_set(l->spin_score, l->spin_score - 1);
     l->spun += spun;
 }
 
@@ -130,8 +130,9 @@ static uint32_t be_idle(lane *l, sleeper *me)
     if (word == SLEEPER_ASLEEP) {         /* the time is up */
         blz__lane_unlink_idle(l, me);
         word = SLEEPER_LEAVES;
+    } else {
+        score_wait(l, spun, me->called_ns - since_ns);
     }
-    score_wait(l, spun, word != SLEEPER_LEAVES, spun ? 0 : blz__clock_ns() - since_ns);
     if (word == SLEEPER_CALLED)
         l->called--;
     return word;
@@ -192,6 +193,7 @@ static void do_jobs(lane *l)
         job->call(job, 0);
         blz__rt_release_clock(l->config->rt);
         blz__lock_acquire(&l->lock);
+        lane_set(l->in_flight, l->in_flight - 1);
     }
 }
 

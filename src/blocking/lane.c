@@ -46,6 +46,7 @@ static void push(lane *l, blz__job *job)
         l->first = job;
     l->last = job;
     l->queued++;
+    lane_set(l->in_flight, l->in_flight + 1);
 }
 
 static void unlink_job(lane *l, blz__job *job)
@@ -70,6 +71,7 @@ blz__job *blz__lane_take_all(lane *l)
     for (blz__job *job = jobs; job; job = job->next)
         job->queued = 0;
     l->first = l->last = NULL;
+    lane_set(l->in_flight, l->in_flight - l->queued);
     l->queued = 0;
     return jobs;
 }
@@ -120,8 +122,10 @@ bool blz__lane_summon(lane *l, bool on_guard, summons *out)
         uint32_t role = on_guard ? SLEEPER_ON_GUARD : SLEEPER_CALLED;
 
         blz__lane_unlink_idle(l, s);
-        if (blz__swap(&s->word, role, RELAXED) == SLEEPER_ASLEEP)
+        if (blz__swap(&s->word, role, RELAXED) == SLEEPER_ASLEEP) {
             out->wake = &s->word;
+            s->called_ns = blz__clock_ns();
+        }
     } else if (l->threads < l->max_threads) {
         l->threads++;
         l->starting_on_guard = out->on_guard = on_guard;
@@ -266,12 +270,19 @@ bool blz__lane_withdraw(lane *l, blz__job *job)
     blz__lock_acquire(&l->lock);
     blz__plain_read(job);
     queued = job->queued;
-    if (queued)
+    if (queued) {
         unlink_job(l, job);
+        lane_set(l->in_flight, l->in_flight - 1);
+    }
     blz__lock_release(&l->lock);
     if (queued)
         blz__rt_release_clock(l->config->rt);
     return queued;
+}
+
+bool blz__lane_is_brisk(const lane *l)
+{
+    return blz__load(&l->in_flight, RELAXED) > 0 && blz__load(&l->spin_score, RELAXED) > 0;
 }
 
 /* ---- the end ---- */

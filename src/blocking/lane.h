@@ -38,6 +38,7 @@ enum {
 
 typedef struct sleeper {
     uint32_t word;
+    int64_t called_ns;             /* when it was called, if it slept */
     struct sleeper *above, *below; /* on the idle stack */
 } sleeper;
 
@@ -49,6 +50,16 @@ typedef struct lane_config {
     size_t stack_size;
     char thread_name[16];
 } lane_config;
+
+/*
+ * What workers look at without the lock, to guess whether a wait is worth it (blz__lane_is_brisk).
+ * Nothing depends on it: no steps of a model.
+ */
+#ifdef BLZ_MODEL
+#define lane_set(field, value) ((void)((field) = (value)))
+#else
+#define lane_set(field, value) blz__store(&(field), (value), RELAXED)
+#endif
 
 typedef struct lane {
     blz__cache_aligned blz__lock lock;
@@ -64,6 +75,7 @@ typedef struct lane {
     bool closed;
     bool guarded;           /* a thread is on guard, or on its way there */
     bool starting_on_guard; /* what the thread that is starting will be */
+    uint32_t in_flight;     /* jobs submitted and not ended */
     uint32_t spin_score;    /* how well waiting awake has paid lately */
 
     /* the guard's */
@@ -103,6 +115,9 @@ bool blz__lane_wait(lane *l, int64_t deadline_ns);
 
 /* Whether this is a thread of one of the pool's lanes. */
 bool blz__lane_is_mine(const lane_config *config);
+
+/* Whether jobs come in quick succession, and one is under way. A guess. [any thread] */
+bool blz__lane_is_brisk(const lane *l);
 
 /* ---- between lane.c and crew.c ---- */
 

@@ -51,6 +51,16 @@ static bool pool_is_mine(const blz__service *service)
     return blz__lane_is_mine(&((const pool *)service)->config); /* the service is its beginning */
 }
 
+static bool pool_is_brisk(const blz__service *service)
+{
+    const pool *p = (const pool *)service;
+    bool brisk = false;
+
+    for (int i = 0; i < BLZ__NR_LANES && !brisk; i++)
+        brisk = blz__lane_is_brisk(&p->lanes[i]);
+    return brisk;
+}
+
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -61,7 +71,7 @@ static void pool_init(pool *p, blz_rt *rt)
     const blz_options *options = blz__rt_options(rt);
     uint32_t most = options->max_blocking_threads;
 
-    p->service = (blz__service){pool_close, pool_destroy, pool_is_mine};
+    p->service = (blz__service){pool_close, pool_destroy, pool_is_mine, pool_is_brisk};
     p->config = (lane_config){.rt = rt,
                               .eager = options->workers,
                               .keep_alive_ns = options->blocking_keep_alive_ns,

@@ -50,6 +50,8 @@ struct blz__service {
     void (*destroy)(blz__service *service);
     /* Whether the calling thread is one of its own. */
     bool (*is_mine)(const blz__service *service);
+    /* Whether it is likely to wake a task any moment. A guess, and cheap. */
+    bool (*is_brisk)(const blz__service *service);
 };
 
 /* The runtime's blocking pool, or NULL. [any thread] */

@@ -267,11 +267,23 @@ enum { SEARCH_ROUNDS = 1, SEARCH_PAUSES = 0 };
 enum { SEARCH_ROUNDS = 32, SEARCH_PAUSES = 16 };
 #endif
 
+/* Without others to steal from, only what blocking jobs bring is worth a look. */
+static bool may_search(blz_worker *w)
+{
+    if (!w->rt->stealing) {
+        const blz__service *pool = blz__rt_blocking(w->rt);
+        return pool && pool->is_brisk(pool);
+    }
+    if (!w->searching)
+        w->searching = blz__idle_search(&w->rt->idle);
+    return w->searching;
+}
+
 static BLZ_NOINLINE blz_task *search(blz_worker *w)
 {
-    if (w->rt->stealing && !w->searching)
-        w->searching = blz__idle_search(&w->rt->idle);
-    for (int round = 0; w->searching && round < SEARCH_ROUNDS; round++) {
+    bool searches = may_search(w);
+
+    for (int round = 0; searches && round < SEARCH_ROUNDS; round++) {
         blz_task *task = steal_from_anyone(w);
         if (!task)
             task = blz__worker_take_share(w);
@@ -282,7 +294,7 @@ static BLZ_NOINLINE blz_task *search(blz_worker *w)
         if (blz__load(&w->mailbox, RELAXED) || blz__load(&w->commands, RELAXED))
             break;
     }
-    if (w->searching)
+    if (searches)
         stat_inc(w->stats.searches);
     return NULL;
 }
