@@ -7,6 +7,7 @@
 #include <blitz/async.h>
 #include <blitz/base.h>
 #include <blitz/blocking.h>
+#include <blitz/combine.h>
 #include <blitz/future.h>
 #include <blitz/io.h>
 #include <blitz/oneshot.h>

@@ -191,6 +191,48 @@ BLZ_API blz_future *blz_with_timeout(blz_timeout *op, int64_t ns, blz_future *in
 /* The same until an instant (blz_deadline) that several awaits may share. */
 BLZ_API blz_future *blz_with_deadline(blz_timeout *op, int64_t deadline_ns, blz_future *inner);
 
+/* ---- Repeating ---- */
+
+/* What becomes of ticks that nobody awaited in time. */
+enum {
+    BLZ_INTERVAL_BURST = 0, /* they follow at once, up to 64 of them */
+    BLZ_INTERVAL_DELAY = 1, /* dropped; the next comes a whole period after the late one */
+    BLZ_INTERVAL_SKIP = 2,  /* dropped; the next comes when it would have come anyway */
+};
+
+/*
+ * Ticks, a period apart:
+ *
+ *     self->rc = blz_interval_init(&self->iv, blz_now(), BLZ_SEC, BLZ_INTERVAL_SKIP);
+ *     for (;;) {
+ *         BLZ_AWAIT(self->rc, blz_interval_tick(&self->iv));
+ *         if (self->rc < 0)
+ *             break;
+ *         ...
+ *     }
+ */
+typedef struct blz_interval {
+    blz_future future;
+    blz_timer timer;
+    int64_t next_ns; /* when the next tick is due; may be changed while none is awaited */
+    int64_t period_ns;
+    int policy;
+    uint64_t reserved;
+} blz_interval;
+
+/*
+ * Sets it up: the first tick is due at `start_ns` (blz_now(): at once; blz_deadline(period): after
+ * a period). 0; -EINVAL: the period is not positive, or there is no such policy.
+ */
+BLZ_API BLZ_NODISCARD int blz_interval_init(blz_interval *iv, int64_t start_ns, int64_t period_ns,
+                                            int policy);
+
+/*
+ * Awaits the next tick: the number of ticks before the next one that are dropped because it is too
+ * late for them; 0 if all is well. Interruptible, and a cancelled tick is not lost. [task]
+ */
+BLZ_API blz_future *blz_interval_tick(blz_interval *iv);
+
 /* ---- The test clock ---- */
 
 /*

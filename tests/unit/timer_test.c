@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Timers that call back: in the caller's memory and on the heap, armed by this thread, by others,
+ * by their own callbacks; on a test clock first, then on real ones, where workers sleep.
+ */
+#include "clock_rt.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct bell {
+    blz_timer timer;
+    int rings;
+    blz_rt *again; /* armed anew each time, for the same instant */
+    struct event rung;
+};
+
+static void ring(void *arg)
+{
+    struct bell *bell = arg;
+
+    bell->rings++;
+    if (bell->again)
+        check(blz_timer_start(&bell->timer, bell->again, 0) == 0);
+    event_post(&bell->rung);
+}
+
+static void init_bell(struct bell *bell)
+{
+    *bell = (struct bell){.rung = EVENT_INIT};
+    blz_timer_init(&bell->timer, ring, bell);
+}
+
+static void a_timer_calls_back_once(void **state)
+{
+    blz_rt *rt = new_clock_rt(true);
+    struct bell bell;
+
+    (void)state;
+    init_bell(&bell);
+    assert_int_equal(blz_timer_start(&bell.timer, rt, at_ms(10)), 0);
+    assert_true(blz_timer_is_armed(&bell.timer));
+    assert_int_equal(blz_timer_start(&bell.timer, rt, at_ms(10)), -EBUSY);
+    advance(rt, 10 * MS - 1);
+    assert_int_equal(bell.rings, 0);
+    advance(rt, 1);
+    assert_int_equal(bell.rings, 1);
+    assert_false(blz_timer_is_armed(&bell.timer));
+    assert_false(blz_timer_cancel(&bell.timer));
+    assert_false(blz_timer_reset(&bell.timer, at_ms(50)));
+    advance(rt, BLZ_HOUR);
+    assert_int_equal(bell.rings, 1);
+    assert_int_equal(blz_timer_start(&bell.timer, rt, 0), 0);
+    advance(rt, MS);
+    assert_int_equal(bell.rings, 2);
+    free_rt(rt);
+}
+
+static void a_timer_can_be_cancelled_and_moved(void **state)
+{
+    blz_rt *rt = new_clock_rt(true);
+    struct bell bell;
+
+    (void)state;
+    init_bell(&bell);
+    assert_false(blz_timer_cancel(&bell.timer));
+    assert_int_equal(blz_timer_start(&bell.timer, rt, at_ms(10)), 0);
+    assert_true(blz_timer_reset(&bell.timer, at_ms(200)));
+    advance(rt, 100 * MS);
+    assert_int_equal(bell.rings, 0);
+    assert_true(blz_timer_reset(&bell.timer, at_ms(150)));
+    advance(rt, 50 * MS);
+    assert_int_equal(bell.rings, 1);
+    assert_int_equal(blz_timer_start(&bell.timer, rt, at_ms(300)), 0);
+    assert_true(blz_timer_cancel(&bell.timer));
+    assert_int_equal(blz_rt_deadline(rt), INT64_MAX);
+    advance(rt, BLZ_HOUR);
+    assert_int_equal(bell.rings, 1);
+    free_rt(rt);
+}
+
+/* Like libuv's timers of zero: they must not keep the loop to themselves. */
+static void timers_that_arm_themselves_leave_room_for_others(void **state)
+{
+    blz_rt *rt = new_clock_rt(true);
+    struct bell bells[100];
+    blz_handle handle;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        init_bell(&bells[i]);
+        bells[i].again = rt;
+        assert_int_equal(blz_timer_start(&bells[i].timer, rt, 0), 0);
+    }
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, yields, .times = 100, .value = 3), 0);
+    turn_all(rt);
+    assert_int_equal(result_of(&handle), 3);
+    for (int i = 0; i < 100; i++) {
+        assert_in_range(bells[i].rings, 1, 2);
+        assert_true(blz_timer_cancel(&bells[i].timer));
+    }
+    free_rt(rt);
+}
+
+static void free_myself(void *arg)
+{
+    blz_timer **timer = arg;
+
+    blz_timer_free(*timer);
+    *timer = NULL;
+}
+
+static void timers_live_on_the_heap_too(void **state)
+{
+    blz_rt *rt = new_clock_rt(true);
+    blz_timer *timers[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        timers[i] = blz_timer_new(rt, free_myself, &timers[i]);
+        assert_non_null(timers[i]);
+        assert_int_equal(blz_timer_start(timers[i], rt, at_ms(10 + i * 10)), 0);
+    }
+    advance(rt, 10 * MS);
+    assert_null(timers[0]);
+    blz_timer_free(timers[1]); /* armed */
+    free_rt(rt);
+    assert_false(blz_timer_is_armed(timers[2])); /* dropped */
+    blz_timer_free(timers[2]);
+    blz_timer_free(NULL);
+}
+
+static void what_is_armed_at_the_end_is_not_called(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+    struct bell bell, never;
+
+    (void)state;
+    init_bell(&bell);
+    init_bell(&never);
+    assert_int_equal(blz_timer_start(&bell.timer, rt, blz_deadline(BLZ_HOUR)), 0);
+    assert_int_equal(blz_timer_start(&never.timer, rt, BLZ_NEVER), 0);
+    free_rt(rt);
+    assert_int_equal(bell.rings, 0);
+    assert_false(blz_timer_cancel(&bell.timer));
+    assert_false(blz_timer_cancel(&never.timer));
+}
+
+static void a_timer_needs_a_runtime(void **state)
+{
+    struct bell bell;
+    blz_rt *rt;
+
+    (void)state;
+    init_bell(&bell);
+    assert_int_equal(blz_timer_start(&bell.timer, NULL, 0), -ENXIO);
+    rt = new_rt(&(blz_options){.workers = 1});
+    assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
+    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_timer_start(&bell.timer, rt, 0), -ESHUTDOWN);
+    free_rt(rt);
+}
+
+/* ---- sleeping workers ---- */
+
+static void a_timer_is_the_first_that_a_runtime_hears_of(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+    struct bell bell;
+
+    (void)state;
+    init_bell(&bell);
+    assert_int_equal(blz_timer_start(&bell.timer, rt, blz_deadline(MS)), 0);
+    event_wait(&bell.rung, 1);
+    free_rt(rt);
+    assert_int_equal(bell.rings, 1);
+}
+
+/* Each timer is due before what the worker sleeps for. */
+static void an_earlier_timer_wakes_a_sleeping_worker(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+    struct bell late, bell;
+
+    (void)state;
+    init_bell(&late);
+    init_bell(&bell);
+    assert_int_equal(blz_timer_start(&late.timer, rt, blz_deadline(BLZ_HOUR)), 0);
+    for (int i = 1; i <= 200; i++) {
+        assert_int_equal(blz_timer_start(&bell.timer, rt, blz_deadline(i % 3 * MS)), 0);
+        event_wait(&bell.rung, i);
+    }
+    assert_true(blz_timer_reset(&late.timer, blz_deadline(MS)));
+    event_wait(&late.rung, 1);
+    free_rt(rt);
+}
+
+static bool is_readable(int fd, int timeout_ms)
+{
+    return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, timeout_ms) == 1;
+}
+
+static void an_embedded_runtime_tells_when_it_wants_a_turn(void **state)
+{
+    blz_rt *rt = new_embedded_rt();
+    int64_t soon = blz_deadline(5 * MS);
+    struct bell late, bell;
+
+    (void)state;
+    init_bell(&late);
+    init_bell(&bell);
+    turn_all(rt);
+    assert_int_equal(blz_rt_deadline(rt), INT64_MAX);
+    assert_int_equal(blz_timer_start(&late.timer, rt, blz_deadline(BLZ_HOUR)), 0);
+    assert_true(is_readable(blz_rt_fd(rt), 10000)); /* it slept without end until now */
+    turn_all(rt);
+    assert_false(is_readable(blz_rt_fd(rt), 0));
+    assert_int_equal(blz_timer_start(&bell.timer, rt, soon), 0);
+    assert_true(is_readable(blz_rt_fd(rt), 10000));
+    turn_all(rt);
+    assert_in_range(blz_rt_deadline(rt), soon, soon + MS);
+    while (!bell.rings) {
+        is_readable(blz_rt_fd(rt), (int)((blz_rt_deadline(rt) - blz_now()) / MS) + 1);
+        turn_all(rt);
+    }
+    assert_true(blz_now() >= soon);
+    assert_true(blz_timer_cancel(&late.timer));
+    free_rt(rt);
+}
+
+/* ---- a worker that is stuck ---- */
+
+/* Blocks the only worker until the callback has been called: by the watchdog, then. */
+static int64_t wait_for_the_bell(void *arg)
+{
+    struct bell *bell = arg;
+
+    check(blz_timer_start(&bell->timer, NULL, blz_deadline(MS)) == 0);
+    event_wait(&bell->rung, 1);
+    return 5;
+}
+
+static void the_watchdog_fires_the_timers_of_a_stuck_worker(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = 2 * MS});
+    struct bell bell;
+
+    (void)state;
+    init_bell(&bell);
+    assert_int_equal(BLZ_BLOCK_ON(rt, calls, .fn = wait_for_the_bell, .arg = &bell), 5);
+    free_rt(rt);
+}
+
+/* ---- after a fork ---- */
+
+static int use_timers(blz_rt *rt, struct bell *armed, struct bell *idle)
+{
+    if (blz_timer_start(&idle->timer, rt, 0) != -EOWNERDEAD)
+        return 1;
+    if (blz_timer_cancel(&armed->timer))
+        return 2;
+    if (blz_timer_reset(&armed->timer, 0))
+        return 3;
+    return 0;
+}
+
+static void a_forked_child_has_no_timers(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+    struct bell armed, idle;
+    int status = -1;
+    pid_t pid;
+
+    (void)state;
+    init_bell(&armed);
+    init_bell(&idle);
+    assert_int_equal(blz_timer_start(&armed.timer, rt, blz_deadline(BLZ_HOUR)), 0);
+    pid = fork();
+    if (pid == 0) {
+        alarm(20);
+        _exit(use_timers(rt, &armed, &idle));
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(blz_timer_cancel(&armed.timer));
+    free_rt(rt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_timer_calls_back_once),
+        TEST(a_timer_can_be_cancelled_and_moved),
+        TEST(timers_that_arm_themselves_leave_room_for_others),
+        TEST(timers_live_on_the_heap_too),
+        TEST(what_is_armed_at_the_end_is_not_called),
+        TEST(a_timer_needs_a_runtime),
+        TEST(a_timer_is_the_first_that_a_runtime_hears_of),
+        TEST(an_earlier_timer_wakes_a_sleeping_worker),
+        TEST(an_embedded_runtime_tells_when_it_wants_a_turn),
+        TEST(the_watchdog_fires_the_timers_of_a_stuck_worker),
+        TEST(a_forked_child_has_no_timers),
+    };
+    return RUN_TESTS(tests);
+}
