@@ -4,6 +4,7 @@
 #define BLZ_NET_NET_H
 
 #include <blitz/addr.h>
+#include <blitz/dns.h>
 
 /* ---- addresses ---- */
 
@@ -22,5 +23,19 @@ struct blz__host_service {
     size_t host_len, service_len;
 };
 int blz__split_host_service(const char *text, size_t len, struct blz__host_service *parts);
+
+/* ---- names ---- */
+
+/* Whether it may be looked up: 0, -EINVAL, -ENAMETOOLONG. It is not an IP address. */
+int blz__dns_check_name(const char *name, size_t len);
+
+/* The same for a service: 1 and *port if it is a number, 0 if it is a name, -EINVAL. */
+int blz__dns_check_service(const char *service, size_t len, uint16_t *port);
+
+/* getaddrinfo, its errors, and its results. */
+extern const blz_resolver blz__system_resolver;
+int blz__dns_error(int eai, int system_error);
+struct addrinfo;
+int blz__dns_collect(blz_addrs *addrs, const struct addrinfo *list);
 
 #endif
