@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP/1.1 requests: parsing, as pure functions over a buffer. Nothing here reads, waits or
+ * allocates; whoever has the bytes calls again when there are more.
+ *
+ *     struct http_request request = {0};
+ *
+ *     while ((n = http_parse(&request, buf, len)) == 0)
+ *         len += read_some_more(buf + len);
+ *     if (n < 0)
+ *         return reply_with_status(-n);           // 400, 414, 431, 501, 505, 417
+ *     // the head is buf[0..n), the body, if any, comes behind it
+ *
+ * The parser keeps to the strict side of RFC 9112: lines end in CRLF, nothing is folded, nothing is
+ * guessed. What two readers could understand differently is refused, since that is how requests are
+ * smuggled past one of them.
+ */
+#ifndef DEMO_HTTP_H
+#define DEMO_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    HTTP_HEAD_MAX = 8 << 10,   /* request line and headers together */
+    HTTP_HEADERS_MAX = 100,    /* their number */
+    HTTP_BODY_MAX = 1 << 20,   /* a chunk; it is for the caller to add them up */
+    HTTP_TRAILER_MAX = 4 << 10 /* extensions and trailers of a chunked body */
+};
+
+enum http_method { HTTP_OTHER, HTTP_GET, HTTP_HEAD, HTTP_POST };
+
+/* Offsets into the buffer, so that it may move while a request is incomplete. */
+struct http_span {
+    uint16_t at, len;
+};
+
+/* All zero before the first call. */
+struct http_request {
+    struct http_span method_text, target;
+    struct http_span path, query; /* of the target: /path?query */
+    uint64_t content_length;
+    uint8_t method;  /* enum http_method */
+    uint8_t minor;   /* HTTP/1.minor: 0 or 1 */
+    bool keep_alive; /* the client would like to go on after this one */
+    bool chunked;    /* the body comes in chunks; content_length is 0 */
+    bool expects_continue;
+
+    /* How far it has come. */
+    uint16_t line;    /* where the line begins that is not complete yet */
+    uint16_t scanned; /* no end of line before this */
+    uint16_t nr_headers;
+    uint16_t seen; /* headers that may come only once, and tokens of Connection */
+};
+
+/*
+ * Looks at what has come of a request: all of it, from its first byte. The length of the head, or 0:
+ * incomplete, call again with more behind it. Negative: a status to refuse it with. Never looks at a
+ * byte twice as long as lines are incomplete.
+ */
+int http_parse(struct http_request *request, const char *buf, size_t len);
+
+/* The value of a number in a query: name=123. False: not there, not a number, above `max`. */
+bool http_query_number(const char *query, size_t len, const char *name, uint64_t max, uint64_t *n);
+
+/* ---- Chunked bodies ---- */
+
+/* All zero before the first call. */
+struct http_chunks {
+    uint64_t left;   /* of the chunk's data */
+    uint32_t around; /* bytes of extensions and trailers so far */
+    uint16_t state;
+    uint16_t digits; /* of the size */
+};
+
+/*
+ * Decodes what has come of a chunked body. `data` has *len bytes; the decoded ones are moved to
+ * `out`, which may be `data` or before it, and *len says how many they are. *used says how many were
+ * looked at; behind them, once the body is complete, the next request begins. 1: complete; 0:
+ * call again with more; negative: a status to refuse it with.
+ */
+int http_chunks_decode(struct http_chunks *chunks, char *out, const char *data, size_t *len,
+                       size_t *used);
+
+#endif
