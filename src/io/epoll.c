@@ -10,7 +10,8 @@
  * operations. An operation is armed under the same lock, and only if `ready` is not set; and `ready`
  * is cleared only by one who saw a call find nothing, or take everything, after the last event
  * (blz__fd_note). The end of the stream is not an edge that comes after the data: it may come with
- * the data's event. So once it has been seen, `ready` is not cleared any more.
+ * the data's event. So once it has been seen, or an urgent mark at which reads stop, only a call that
+ * finds nothing clears `ready`.
  *
  * An event carries the entry and 16 bits of its generation. Closing a descriptor removes it from
  * the epoll set first, so what may come late are events that the home had already fetched; they find
@@ -194,6 +195,9 @@ enum { ARM_READY = 1 };
 /*
  * Waits for the next event. ARM_READY: there has been one since; try again. Negative: it cannot be
  * registered. The operation's home becomes the worker that will report it.
+ *
+ * The request to cancel it may go to the home that it had before, and come there while it is being
+ * tried here: it finds nothing armed, and must be noticed by us, under the lock that it had taken.
  */
 static int arm(struct epoll_driver *d, struct io *io)
 {
@@ -202,11 +206,13 @@ static int arm(struct epoll_driver *d, struct io *io)
 
     blz__lock_acquire(&entry->lock);
     rc = find_home(d, entry);
+    if (blz__load(&io->op.events, RELAXED) & OP_CANCEL)
+        rc = -ECANCELED;
     if (rc == 0 && has_news(io))
         rc = ARM_READY;
     if (rc == 0) {
         io->progress |= IO_ARMED;
-        io->op.home = entry->home->worker;
+        blz__store(&io->op.home, entry->home->worker, RELAXED);
     }
     blz__lock_release(&entry->lock);
     return rc;
@@ -279,14 +285,15 @@ static struct io *take_armed(blz__fd *entry, int direction, bool all, struct io 
 static struct io *note_event(struct epoll_driver *d, uint64_t token, uint32_t events)
 {
     blz__fd *entry = entry_of(token);
-    bool in = events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR);
+    uint32_t in_mask = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+    bool in = events & in_mask;
     bool out = events & (EPOLLOUT | EPOLLHUP | EPOLLERR);
     struct io *chain = NULL;
 
     blz__lock_acquire(&entry->lock);
     if (is_current(entry, token) && entry->home == &d->base) {
         if (in)
-            add_event(entry, FD_IN, events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) ? FD_ENDED : 0);
+            add_event(entry, FD_IN, events & (in_mask & ~(uint32_t)EPOLLIN) ? FD_ENDED : 0);
         if (out)
             add_event(entry, FD_OUT, events & (EPOLLHUP | EPOLLERR) ? FD_ENDED : 0);
         chain = take_armed(entry, FD_IN, in, chain);

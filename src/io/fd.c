@@ -334,9 +334,14 @@ int blz__fd_close(blz__fd_ref *ref, void **ext)
 
 /* ---- readiness ---- */
 
-/* Of a read: whether it took all there was. */
+/*
+ * Of a read: whether it took all there was. Messages end before the buffer does, and a read of a
+ * Unix stream stops where descriptors were sent along.
+ */
 static bool took_all(const struct io *io, int64_t value)
 {
+    if (!(io->fd->flags & FD_STREAM))
+        return false;
     switch (io->op.kind) {
     case IO_READ:
         return value > 0 && (size_t)value < io->len;
@@ -352,10 +357,14 @@ void blz__fd_note(struct io *io, uint64_t seen, int64_t value)
     int direction = io_direction(io);
     uint32_t before = (uint32_t)(seen >> (32 * direction));
 
-    if ((before & FD_ENDED) || io->op.kind == IO_POLL)
+    if (io->op.kind == IO_POLL)
         return;
-    if (value == -EAGAIN || took_all(io, value))
-        /* Fails if an event came meanwhile: then it may be ready after all. */
+    /* Each fails if an event came meanwhile: then it may be ready after all. Nothing there: an end
+     * or an error that was seen is over; a datagram's error is, and a named pipe's end. */
+    if (value == -EAGAIN)
+        blz__cas(&io->fd->ready[direction], &before, before & ~(FD_READY | FD_ENDED), RELAXED,
+                 RELAXED);
+    else if (!(before & FD_ENDED) && took_all(io, value))
         blz__cas(&io->fd->ready[direction], &before, before & ~FD_READY, RELAXED, RELAXED);
     else if (value > 0 && !(before & FD_READY))
         blz__fetch_or(&io->fd->ready[direction], FD_READY, RELAXED);

@@ -32,6 +32,7 @@ enum {
     FD_SHARED = 0x2,   /* any number of operations may wait in each direction */
     FD_FOREIGN = 0x4,  /* not ours: is never closed by us */
     FD_NONBLOCK = 0x8, /* system calls on it do not wait */
+    FD_STREAM = 0x10,  /* plain bytes: a read that gives less than it could has taken all */
 };
 
 /* What has become of it. */
@@ -71,7 +72,7 @@ struct blz__fd {
 };
 
 #define FD_READY 1u /* a call may find something */
-#define FD_ENDED 2u /* the peer has ended: every call does */
+#define FD_ENDED 2u /* there is more than bytes (the end, an error): a short read says nothing */
 #define FD_EVENT 4u /* one event */
 
 /* What a program holds. */

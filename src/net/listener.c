@@ -104,7 +104,7 @@ static blz_poll accept_poll(blz_future *self, blz_cx *cx)
         return BLZ_PENDING;
     if (self->result < 0)
         return BLZ_READY;
-    rc = blz__socket_adopt(&ref, blz_cx_rt(cx), (int)self->result, 0);
+    rc = blz__socket_adopt(&ref, blz_cx_rt(cx), (int)self->result, FD_STREAM);
     if (rc == 0)
         *conn = (blz_tcp){ref.entry, ref.generation};
     return blz_future_done(self, rc);

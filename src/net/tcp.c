@@ -90,7 +90,7 @@ static int open_socket(struct io *io, blz_cx *cx)
 
     if (io->len == 0 || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
         return -EAFNOSUPPORT;
-    rc = blz__socket_new(&ref, blz_cx_rt(cx), sa->sa_family, SOCK_STREAM, 0);
+    rc = blz__socket_new(&ref, blz_cx_rt(cx), sa->sa_family, SOCK_STREAM, FD_STREAM);
     if (rc < 0)
         return rc;
     blz__socket_set(&ref, IPPROTO_TCP, TCP_NODELAY, 1);

@@ -14,7 +14,7 @@ void blz__op_begin(blz__op *op, blz_cx *cx)
     if (blz__load(&op->events, RELAXED) & ~OP_CANCEL)
         blz__panic("an operation of `%s` was started while it is still in flight",
                    cx->task->root->ops->name);
-    op->home = cx->worker;
+    blz__store(&op->home, cx->worker, RELAXED);
     blz__store(&op->events, 1u, RELAXED);
 }
 
@@ -63,11 +63,14 @@ bool blz__op_ask(blz__op *op)
 
 void blz__op_send_cancel(blz__op *op)
 {
-    if (op->home == blz__worker_current()) {
-        op->home->driver->ops->cancel(op->home->driver, op);
+    /* A driver may be passing it on to another worker right now: either one will do. */
+    blz_worker *home = blz__load(&op->home, RELAXED);
+
+    if (home == blz__worker_current()) {
+        home->driver->ops->cancel(home->driver, op);
         blz__op_event(op);
     } else {
-        blz__worker_command(op->home, op);
+        blz__worker_command(home, op);
     }
 }
 

@@ -204,7 +204,8 @@ static void execute_commands(blz_worker *w)
     while (op) {
         blz__plain_read(&op->next_command);
         blz__op *next = op->next_command; /* the event may give the operation back to its task */
-        w->driver->ops->cancel(w->driver, op);
+        if (w->driver)                    /* or it has ended because there is none */
+            w->driver->ops->cancel(w->driver, op);
         blz__op_event(op);
         op = next;
     }
