@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Carrying out an operation with a system call that does not wait. Sockets have a flag for that;
- * other descriptors are in non-blocking mode, or known to be ready.
+ * Carrying out an operation with a system call that does not wait, and raises no SIGPIPE. Sockets
+ * have flags for that; other descriptors are in non-blocking mode, or known to be ready, or are put
+ * into that mode for a moment.
  *
  * -EAGAIN means: not now, and nothing has happened. EINTR is never seen above.
  */
@@ -10,9 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The kernel takes no more at a time, and says so by moving less. */
@@ -35,21 +39,80 @@ static ssize_t try_read(const struct io *io, int fd, bool socket, int flags)
     return read(fd, io->buf, clamp(io->len));
 }
 
+/* ---- calls that have no flags ---- */
+
+static ssize_t call_of(const struct io *io, int fd)
+{
+    struct io_sendfile *part = io->buf;
+    off_t offset;
+
+    switch (io->op.kind) {
+    case IO_WRITE:
+        return write(fd, io->buf, clamp(io->len));
+    case IO_WRITEV:
+        return writev(fd, io->buf, (int)io->len);
+    default:
+        offset = part->offset;
+        return sendfile(fd, part->file, &offset, clamp(part->len));
+    }
+}
+
+/* With the descriptor's mode in place of MSG_DONTWAIT. */
+static ssize_t call_without_waiting(const struct io *io, int fd)
+{
+    int mode = io->fd->flags & FD_NONBLOCK ? O_NONBLOCK : fcntl(fd, F_GETFL), error;
+    ssize_t n;
+
+    if (mode < 0 || (mode & O_NONBLOCK))
+        return mode < 0 ? -1 : call_of(io, fd);
+    fcntl(fd, F_SETFL, mode | O_NONBLOCK);
+    n = call_of(io, fd);
+    error = errno;
+    fcntl(fd, F_SETFL, mode);
+    errno = error;
+    return n;
+}
+
+/* With the thread's signal mask in place of MSG_NOSIGNAL. The signal is sent to the thread. */
+static ssize_t call_quietly(const struct io *io, int fd)
+{
+    sigset_t sigpipe, old;
+    ssize_t n;
+    int error;
+
+    sigemptyset(&sigpipe);
+    sigaddset(&sigpipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &sigpipe, &old);
+    n = call_without_waiting(io, fd);
+    error = errno;
+    if (n < 0 && error == EPIPE && !sigismember(&old, SIGPIPE))
+        sigtimedwait(&sigpipe, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = error;
+    return n;
+}
+
+/* ---- one kind each ---- */
+
 static ssize_t try_write(const struct io *io, int fd, bool socket)
 {
     if (socket)
         return send(fd, io->buf, clamp(io->len), MSG_DONTWAIT | MSG_NOSIGNAL | io->msg_flags);
-    return write(fd, io->buf, clamp(io->len));
+    return call_quietly(io, fd);
 }
 
-static ssize_t try_vector(const struct io *io, int fd, bool socket)
+static ssize_t try_readv(const struct io *io, int fd, bool socket)
 {
     struct msghdr msg = {.msg_iov = io->buf, .msg_iovlen = io->len};
-    bool reads = io->op.kind == IO_READV;
 
-    if (!socket)
-        return reads ? readv(fd, io->buf, (int)io->len) : writev(fd, io->buf, (int)io->len);
-    return reads ? recvmsg(fd, &msg, MSG_DONTWAIT) : sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return socket ? recvmsg(fd, &msg, MSG_DONTWAIT) : readv(fd, io->buf, (int)io->len);
+}
+
+static ssize_t try_writev(const struct io *io, int fd, bool socket)
+{
+    struct msghdr msg = {.msg_iov = io->buf, .msg_iovlen = io->len};
+
+    return socket ? sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) : call_quietly(io, fd);
 }
 
 static int64_t try_lease(const struct io *io, int fd, bool socket)
@@ -113,25 +176,6 @@ static int64_t try_connect(struct io *io, int fd)
     return -error;
 }
 
-/* There is no flag for this one call: the descriptor's mode decides. */
-static ssize_t try_sendfile(const struct io *io, int fd)
-{
-    struct io_sendfile *part = io->buf;
-    off_t offset = part->offset;
-    bool waits = !(io->fd->flags & FD_NONBLOCK);
-    int mode = waits ? fcntl(fd, F_GETFL) : 0;
-    ssize_t n;
-
-    if (waits)
-        fcntl(fd, F_SETFL, mode | O_NONBLOCK);
-    n = sendfile(fd, part->file, &offset, clamp(part->len));
-    int error = errno;
-    if (waits)
-        fcntl(fd, F_SETFL, mode);
-    errno = error;
-    return n;
-}
-
 static int accept_flags(const struct io *io)
 {
     return SOCK_CLOEXEC | (io->fd->flags & FD_NONBLOCK ? SOCK_NONBLOCK : 0);
@@ -147,8 +191,9 @@ static int64_t once(struct io *io, int fd, bool socket)
     case IO_WRITE:
         return try_write(io, fd, socket);
     case IO_READV:
+        return try_readv(io, fd, socket);
     case IO_WRITEV:
-        return try_vector(io, fd, socket);
+        return try_writev(io, fd, socket);
     case IO_RECVMSG:
         return recvmsg(fd, io->buf, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | io->msg_flags);
     case IO_SENDMSG:
@@ -156,7 +201,7 @@ static int64_t once(struct io *io, int fd, bool socket)
     case IO_ACCEPT:
         return accept4(fd, NULL, NULL, accept_flags(io));
     case IO_SENDFILE:
-        return try_sendfile(io, fd);
+        return call_quietly(io, fd);
     case IO_LEASE:
     case IO_CONNECT:
     case IO_POLL:

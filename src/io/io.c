@@ -37,7 +37,7 @@ static bool worth_a_try(const struct io *io, const blz__driver *driver, uint64_t
 {
     if (!(driver->ops->attempts & (1u << io->op.kind)))
         return false;
-    if (!driver->ops->nonblocking && !(io->fd->flags & FD_SOCKET))
+    if (!(io->fd->flags & (FD_SOCKET | FD_NONBLOCK)))
         return false;
     return io->op.kind == IO_POLL || (seen >> (32 * io_direction(io)) & FD_READY);
 }
@@ -121,6 +121,13 @@ static blz_poll go_on(struct io *io, blz_cx *cx)
     return finish(io, result_of(io));
 }
 
+/* Not the end of the stream, whatever it looks like. */
+static bool moves_nothing(const struct io *io)
+{
+    return io->len == 0 && (1u << io->op.kind & (1u << IO_READ | 1u << IO_WRITE | 1u << IO_READV |
+                                                 1u << IO_WRITEV | 1u << IO_PEEK));
+}
+
 static blz_poll first_poll(struct io *io, blz_cx *cx)
 {
     int rc;
@@ -133,8 +140,8 @@ static blz_poll first_poll(struct io *io, blz_cx *cx)
     if (rc < 0)
         return blz_future_done(&io->op.future, rc);
     io->flags |= IO_STARTED;
-    if (blz_unlikely(io->len == 0 && (io->op.kind == IO_READ || io->op.kind == IO_WRITE))) {
-        io->op.value = 0; /* nothing to move: not the end of the stream, whatever it looks like */
+    if (blz_unlikely(moves_nothing(io))) {
+        io->op.value = 0;
         return blz__op_end(&io->op, cx) ? finish(io, 0) : BLZ_PENDING;
     }
     return start(io, cx) ? go_on(io, cx) : BLZ_PENDING;

@@ -170,17 +170,48 @@ static bool try_again(struct poll_driver *d, struct io *io)
     return true;
 }
 
-static void poll_poll(blz__driver *driver, int64_t deadline_ns)
+/*
+ * The system takes no more entries at a time than the process may have descriptors, and there are
+ * two for a descriptor that is read and written. Then they are looked at in pieces, once in a
+ * millisecond if nothing is up.
+ */
+static BLZ_COLD int wait_in_pieces(struct poll_driver *d, int64_t deadline_ns)
 {
-    struct poll_driver *d = driver_of(driver);
+    enum { PIECE = 256 };
+    struct timespec a_while = {.tv_nsec = deadline_ns == 0 ? 0 : 1000000};
+    int all = 0, n;
+
+    for (uint32_t from = 0; from < d->count; from += PIECE) {
+        uint32_t len = d->count - from < PIECE ? d->count - from : PIECE;
+        n = ppoll(d->fds + from, len, &(struct timespec){0}, NULL);
+        if (n > 0)
+            all += n;
+        else
+            for (uint32_t slot = from; slot < from + len; slot++)
+                d->fds[slot].revents = 0;
+    }
+    if (all == 0)
+        all = ppoll(d->fds, 1, &a_while, NULL);
+    return all;
+}
+
+static int wait_for_events(struct poll_driver *d, int64_t deadline_ns)
+{
     struct timespec left = blz__time_left(deadline_ns);
     int n;
 
+    blz__store(&d->base.entries, d->base.entries + 1, RELAXED); /* statistics */
+    n = ppoll(d->fds, d->count, deadline_ns == INT64_MAX ? NULL : &left, NULL);
+    return n < 0 && errno == EINVAL ? wait_in_pieces(d, deadline_ns) : n;
+}
+
+static void poll_poll(blz__driver *driver, int64_t deadline_ns)
+{
+    struct poll_driver *d = driver_of(driver);
+
     if (deadline_ns == 0 && d->count == 1)
         return;
-    blz__store(&driver->entries, driver->entries + 1, RELAXED); /* statistics */
-    n = ppoll(d->fds, d->count, deadline_ns == INT64_MAX ? NULL : &left, NULL);
-    if (n <= 0)
+    if (wait_for_events(d, deadline_ns) <= 0)
         return;
     if (d->fds[0].revents)
         blz__wake_drain(d->wake_fd);

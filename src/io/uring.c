@@ -9,8 +9,8 @@
  * own: as long as it is outstanding the operation is not ready, so it cannot be reused under it.
  *
  * Kinds that the ring does not know, or knows in a way that we cannot use (a vector written to a
- * socket would raise SIGPIPE), wait for readiness in the ring and are then attempted, like in the
- * backends that know nothing else.
+ * socket, or anything written to a pipe, would raise SIGPIPE), wait for readiness in the ring and
+ * are then attempted, like in the backends that know nothing else.
  *
  * Modes: from Linux 6.1 on SINGLE_ISSUER and DEFER_TASKRUN, so that the kernel never interrupts the
  * worker and completes things when it enters; before that COOP_TASKRUN. With TASKRUN_FLAG a look at
@@ -203,10 +203,18 @@ static void prep_read(struct io_uring_sqe *sqe, const struct io *io)
         sqe->ioprio |= IORING_RECVSEND_POLL_FIRST;
 }
 
-static void prep_write(struct io_uring_sqe *sqe, const struct io *io)
+static void prep_readv(struct io_uring_sqe *sqe, struct io *io)
+{
+    if (io->fd->flags & FD_SOCKET)
+        prep_poll(sqe, io);
+    else
+        io_uring_prep_readv(sqe, io->fd->fd, io->buf, (unsigned)io->len, (uint64_t)-1);
+}
+
+static void prep_write(struct io_uring_sqe *sqe, struct io *io)
 {
     if (!(io->fd->flags & FD_SOCKET)) {
-        io_uring_prep_write(sqe, io->fd->fd, io->buf, clamp(io->len), (uint64_t)-1);
+        prep_poll(sqe, io);
         return;
     }
     io_uring_prep_send(sqe, io->fd->fd, io->buf, clamp(io->len), MSG_NOSIGNAL | io->msg_flags);
@@ -244,8 +252,10 @@ static void prep(struct uring_driver *d, struct io_uring_sqe *sqe, struct io *io
     case IO_SENDMSG:
         io_uring_prep_sendmsg(sqe, fd, io->buf, MSG_NOSIGNAL | io->msg_flags);
         break;
-    case IO_PEEK:
     case IO_READV:
+        prep_readv(sqe, io);
+        break;
+    case IO_PEEK:
     case IO_WRITEV:
     case IO_SENDFILE:
     case IO_POLL:
@@ -331,6 +341,13 @@ static void uring_cancel(blz__driver *driver, blz__op *op)
 
 /* ---- completions ---- */
 
+/* Something could be written: the next one is tried at once again. */
+static void note_room(const struct io *io, int64_t value)
+{
+    if (value > 0 && io_direction(io) == FD_OUT && io->op.kind != IO_POLL)
+        blz__store(&io->fd->ready[FD_OUT], FD_READY, RELAXED);
+}
+
 /* It is ready: now it can be carried out. */
 static void complete_polled(struct uring_driver *d, struct io *io, int res)
 {
@@ -347,6 +364,7 @@ static void complete_polled(struct uring_driver *d, struct io *io, int res)
             value = -ECANCELED;
     }
     io->progress &= (uint8_t)~IO_POLLED;
+    note_room(io, value);
     blz__io_complete(&d->base, io, value);
 }
 
@@ -382,6 +400,7 @@ static void complete(struct uring_driver *d, struct io *io, int res, uint32_t fl
     }
     if (io->op.kind == IO_READ || io->op.kind == IO_LEASE)
         note_more(io, flags, res);
+    note_room(io, res);
     if (res == -EAGAIN || res == -EINTR)
         res = -ECANCELED; /* that is what became of a wait that was cancelled */
     blz__io_complete(&d->base, io, res);
@@ -416,14 +435,14 @@ void blz__uring_reap(struct uring_driver *d)
     io_uring_cq_advance(&d->ring, seen);
 }
 
-static void rearm_wake(struct uring_driver *d)
+/* The kernel has dropped it, for want of room for its completion. */
+static BLZ_COLD void rearm_wake(struct uring_driver *d)
 {
     struct io_uring_sqe *sqe = next_sqe(d);
 
     if (!sqe)
         return; /* the next look tries again */
     d->wake_lost = false;
-    blz__wake_drain(d->wake_fd);
     io_uring_prep_poll_multishot(sqe, d->wake_fd, POLLIN);
     io_uring_sqe_set_data64(sqe, TAG_WAKE);
 }
@@ -432,7 +451,7 @@ static void submit_put_off(struct uring_driver *d)
 {
     while (d->put_off) {
         struct io *io = d->put_off, *next = next_put_off(io);
-        if (!submit_now(d, io, false))
+        if (!submit_now(d, io, io->progress & IO_POLLED))
             return;
         d->put_off = next;
         if (!next)
@@ -468,8 +487,10 @@ static void uring_poll(blz__driver *driver, int64_t deadline_ns)
 
     if (blz_unlikely(!d->enabled))
         enable(d);
-    if (blz_unlikely(d->wake_lost))
+    if (blz_unlikely(d->wake_lost)) {
         rearm_wake(d);
+        deadline_ns = 0; /* somebody may have called while nothing was armed */
+    }
     if (blz_unlikely(d->put_off != NULL))
         submit_put_off(d);
     if (blz_unlikely(d->embed_fd >= 0))
