@@ -39,6 +39,7 @@ void bench_check(int64_t rc, const char *what);
 /* Resident memory of the process, in bytes. */
 uint64_t bench_rss(void);
 
-extern const struct bench spawn_benches[], yield_benches[], memory_benches[], blocking_benches[];
+extern const struct bench spawn_benches[], yield_benches[], memory_benches[], time_benches[],
+    blocking_benches[];
 
 #endif

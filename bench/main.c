@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const struct bench *const tables[] = {spawn_benches, yield_benches, memory_benches,
-                                             blocking_benches};
+                                             blocking_benches, time_benches};
 
 static const char usage[] =
     "usage: blitz-bench NAME [--threads T] [--n N] [--reps R]\n"

@@ -66,8 +66,11 @@ static BLZ_COLD void deliver_cancel(blz_task *task, blz_cx *cx, uint32_t phase)
 /* Stays running, in this worker's list of yielded tasks: no other thread need know. */
 static void end_in_yield(blz_worker *w, blz_task *task, blz_cx *cx)
 {
-    if (blz_unlikely(cx->refs_left != TASK_BIAS)) /* the bias must be whole at the next poll */
+    /* The bias must be whole at the next poll. More than that: wakers were given back. */
+    if (blz_unlikely(cx->refs_left < TASK_BIAS))
         task_state_ref(&task->state, TASK_BIAS - cx->refs_left);
+    else if (blz_unlikely(cx->refs_left > TASK_BIAS))
+        (void)task_state_unref(&task->state, cx->refs_left - TASK_BIAS);
     blz__store(&task->stamp, w->now & ~(uint64_t)1, RELAXED);
     stat_inc(w->stats.yields);
     if (cx->budget == 0)

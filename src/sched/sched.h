@@ -81,6 +81,9 @@ void blz__timer_arm(blz_timer *timer, int64_t deadline_ns, blz_cx *cx);
 /* The same from anywhere. 0 or a negative errno. [any thread] */
 int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt);
 
+/* Disarms a timer that wakes the task being polled, if it is armed. [task] */
+bool blz__timer_stop(blz_timer *timer, blz_cx *cx);
+
 /* Disarms: true if it was armed; the target is the caller's again. [any thread] */
 bool blz__timer_disarm(blz_timer *timer);
 

@@ -14,7 +14,8 @@
 
 #include <errno.h>
 
-enum { FIRE_BATCH = 32 };
+/* Timers that fire in one go. As many as a worker polls tasks until it looks again, or more. */
+enum { FIRE_BATCH = 64 };
 
 static blz_worker *worker_of(const blz_timer *timer)
 {
@@ -50,6 +51,14 @@ int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt)
     if (blz__wheel_insert(&home->wheel, timer, deadline_ns))
         blz__parker_unpark(&home->parker);
     return 0;
+}
+
+bool blz__timer_stop(blz_timer *timer, blz_cx *cx)
+{
+    if (!blz__wheel_remove(timer))
+        return false;
+    task_waker_give_back(cx, &timer->target.waker);
+    return true;
 }
 
 bool blz__timer_disarm(blz_timer *timer)
@@ -95,23 +104,33 @@ static void wake_task(blz_worker *w, blz_waker *waker)
         task_act(task, action);
 }
 
+static void dispatch(blz_worker *w, wheel_fired *fired, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (fired[i].calls)
+            fired[i].target.call.fn(fired[i].target.call.arg);
+        else
+            wake_task(w, &fired[i].target.waker);
+    }
+}
+
+/*
+ * When very many are due at once, the worker wakes as many as its ring takes, and runs these while
+ * they are in the cache; the others are due at its next look.
+ */
 void blz__worker_expire(blz_worker *w)
 {
-    wheel_fired fired[FIRE_BATCH];
+    bool mine = w == blz__worker_current();
     int64_t now_ns = blz__rt_now(w->rt);
+    wheel_fired fired[FIRE_BATCH];
     size_t n;
 
     if (now_ns < wheel_next_guess(&w->wheel))
         return;
     do {
         n = blz__wheel_collect(&w->wheel, now_ns, fired, FIRE_BATCH);
-        for (size_t i = 0; i < n; i++) {
-            if (fired[i].calls)
-                fired[i].target.call.fn(fired[i].target.call.arg);
-            else
-                wake_task(w, &fired[i].target.waker);
-        }
-    } while (n == FIRE_BATCH);
+        dispatch(w, fired, n);
+    } while (n == FIRE_BATCH && (!mine || blz__runq_room(&w->ring) > FIRE_BATCH));
 }
 
 void blz__worker_drop_timers(blz_worker *w)

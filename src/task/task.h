@@ -124,6 +124,19 @@ struct join_hook_ops {
     void (*complete)(void *data, blz_task *task);
 };
 
+/*
+ * Drops a waker that the task being polled made of itself: its reference goes back to those that
+ * the poll has left, without an atomic operation.
+ */
+static inline void task_waker_give_back(blz_cx *cx, blz_waker *waker)
+{
+    if (blz_likely(waker->ops == &blz__task_waker_ops && waker->data == cx->task))
+        cx->refs_left++;
+    else
+        blz_waker_drop(waker);
+    *waker = (blz_waker){NULL, NULL};
+}
+
 static inline void task_wake(blz_task *task)
 {
     task_act(task, task_state_wake(&task->state, false));

@@ -69,8 +69,7 @@ static void tick_cancel(blz_future *future, blz_cx *cx)
 {
     blz_interval *iv = (blz_interval *)future;
 
-    (void)cx;
-    if (future->line != TICK_WAITING || blz_timer_cancel(&iv->timer))
+    if (future->line != TICK_WAITING || blz__timer_stop(&iv->timer, cx))
         future->line = TICK_STOPPED;
 }
 

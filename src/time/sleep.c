@@ -56,8 +56,7 @@ static void sleep_cancel(blz_future *future, blz_cx *cx)
 {
     blz_sleep_op *op = (blz_sleep_op *)future;
 
-    (void)cx;
-    if (future->line != SLEEP_WAITING || blz_timer_cancel(&op->timer))
+    if (future->line != SLEEP_WAITING || blz__timer_stop(&op->timer, cx))
         future->line = SLEEP_STOPPED;
 }
 

@@ -21,12 +21,12 @@
 
 enum { LIMIT_FOR, LIMIT_UNTIL, LIMIT_WAITING, LIMIT_EXPIRED, LIMIT_STOPPED };
 
-static blz_poll finish(blz_timeout *op)
+static blz_poll finish(blz_timeout *op, blz_cx *cx)
 {
     int64_t result = op->future.child->result;
 
     if (op->future.line == LIMIT_WAITING)
-        blz_timer_cancel(&op->timer);
+        blz__timer_stop(&op->timer, cx);
     if (op->future.line == LIMIT_EXPIRED && result == -ECANCELED)
         result = -ETIMEDOUT;
     op->future.child = NULL;
@@ -37,7 +37,7 @@ static blz_poll expire(blz_timeout *op, blz_cx *cx)
 {
     op->future.line = LIMIT_EXPIRED;
     blz_cancel_branch(op->future.child, cx);
-    return blz_poll_branch(op->future.child, cx) == BLZ_READY ? finish(op) : BLZ_PENDING;
+    return blz_poll_branch(op->future.child, cx) == BLZ_READY ? finish(op, cx) : BLZ_PENDING;
 }
 
 /* The inner future is pending for the first time. */
@@ -61,7 +61,7 @@ static blz_poll timeout_poll(blz_future *future, blz_cx *cx)
     blz_timeout *op = (blz_timeout *)future;
 
     if (blz_poll_branch(future->child, cx) == BLZ_READY)
-        return finish(op);
+        return finish(op, cx);
     if (future->line < LIMIT_WAITING)
         return begin(op, cx);
     if (future->line == LIMIT_WAITING && !timer_is_armed(&op->timer))
@@ -74,7 +74,7 @@ static void timeout_cancel(blz_future *future, blz_cx *cx)
     blz_timeout *op = (blz_timeout *)future;
 
     if (future->line == LIMIT_WAITING)
-        blz_timer_cancel(&op->timer);
+        blz__timer_stop(&op->timer, cx);
     if (future->line < LIMIT_EXPIRED)
         future->line = LIMIT_STOPPED;
     blz_cancel_branch(future->child, cx);

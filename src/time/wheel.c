@@ -248,6 +248,7 @@ static void fire(blz__wheel *wheel, blz_timer *timer, wheel_fired *fired)
     unlink_timer(wheel, timer);
     blz__plain_read(&timer->target);
     *fired = (wheel_fired){timer->target, timer->calls};
+    __builtin_prefetch(timer->target.waker.data, 1);
     count(&wheel->nr_fired);
     /* release: the owner may reuse it; pairs with the acquire in timer_is_armed */
     blz__store(&timer->state, (uint32_t)TIMER_FIRED, RELEASE);
