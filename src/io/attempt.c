@@ -212,6 +212,11 @@ static int64_t once(struct io *io, int fd, bool socket)
     return -1;
 }
 
+void blz__io_close(int fd)
+{
+    close(fd);
+}
+
 int64_t blz__io_attempt(struct io *io)
 {
     int fd = io->fd->fd;

@@ -23,7 +23,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { CHUNK_ENTRIES = 63 };
 
@@ -54,7 +53,7 @@ int blz__io_new(blz__io **out, const blz_allocator *allocator)
 static void close_leftover(blz__fd *entry)
 {
     if (entry->refs == 0 && entry->fd >= 0 && !(entry->flags & FD_FOREIGN))
-        close(entry->fd);
+        blz__io_close(entry->fd);
 }
 
 void blz__io_free(blz__io *io)
@@ -238,9 +237,9 @@ static void finish(blz__fd *entry)
     int fd = entry->fd;
 
     if (entry->home && entry->home->ops->forget)
-        entry->home->ops->forget(entry->home, fd);
+        entry->home->ops->forget(entry->home, entry);
     if (!(entry->flags & FD_FOREIGN) && fd >= 0)
-        close(fd);
+        blz__io_close(fd);
     blz__lock_acquire(&entry->lock); /* a stale handle may be looking */
     entry->state = 0;
     entry->fd = -1;
@@ -330,42 +329,4 @@ int blz__fd_close(blz__fd_ref *ref, void **ext)
     if (last)
         finish(entry);
     return 0;
-}
-
-/* ---- readiness ---- */
-
-/*
- * Of a read: whether it took all there was. Messages end before the buffer does, and a read of a
- * Unix stream stops where descriptors were sent along.
- */
-static bool took_all(const struct io *io, int64_t value)
-{
-    if (!(io->fd->flags & FD_STREAM))
-        return false;
-    switch (io->op.kind) {
-    case IO_READ:
-        return value > 0 && (size_t)value < io->len;
-    case IO_LEASE:
-        return value > 0 && value < LEASE_SIZE;
-    default:
-        return false;
-    }
-}
-
-void blz__fd_note(struct io *io, uint64_t seen, int64_t value)
-{
-    int direction = io_direction(io);
-    uint32_t before = (uint32_t)(seen >> (32 * direction));
-
-    if (io->op.kind == IO_POLL)
-        return;
-    /* Each fails if an event came meanwhile: then it may be ready after all. Nothing there: an end
-     * or an error that was seen is over; a datagram's error is, and a named pipe's end. */
-    if (value == -EAGAIN)
-        blz__cas(&io->fd->ready[direction], &before, before & ~(FD_READY | FD_ENDED), RELAXED,
-                 RELAXED);
-    else if (!(before & FD_ENDED) && took_all(io, value))
-        blz__cas(&io->fd->ready[direction], &before, before & ~FD_READY, RELAXED, RELAXED);
-    else if (value > 0 && !(before & FD_READY))
-        blz__fetch_or(&io->fd->ready[direction], FD_READY, RELAXED);
 }

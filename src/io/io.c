@@ -46,12 +46,7 @@ static bool worth_a_try(const struct io *io, const blz__driver *driver, uint64_t
 static bool start(struct io *io, blz_cx *cx)
 {
     uint64_t seen = fd_seen(io->fd);
-    int rc = blz__driver_need();
 
-    if (blz_unlikely(rc < 0)) {
-        io->op.value = rc;
-        return blz__op_end(&io->op, cx);
-    }
     if (worth_a_try(io, blz__driver_current(), seen)) {
         int64_t value = blz__io_attempt(io);
         blz__fd_note(io, seen, value);
@@ -112,7 +107,9 @@ static blz_poll go_on(struct io *io, blz_cx *cx)
             io->flags |= IO_PAUSED;
             return BLZ_PENDING;
         }
-        int rc = blz__fd_reenter(io, cx);
+        int rc = blz__driver_need();
+        if (rc == 0)
+            rc = blz__fd_reenter(io, cx);
         if (rc < 0)
             return finish(io, rc);
         if (!start(io, cx))
@@ -136,7 +133,9 @@ static blz_poll first_poll(struct io *io, blz_cx *cx)
         return blz_future_done(&io->op.future, -ECANCELED);
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
-    rc = blz__fd_enter(io, cx);
+    rc = blz__driver_need(); /* before anyone can send the driver a request to end it */
+    if (rc == 0)
+        rc = blz__fd_enter(io, cx);
     if (rc < 0)
         return blz_future_done(&io->op.future, rc);
     io->flags |= IO_STARTED;

@@ -6,6 +6,7 @@
  *   blz__fd        an open descriptor: what blz_tcp and its kin point to             fd.c
  *   struct io      an operation on one, a future                                     io.c
  *   attempt        carrying one out with a system call that does not wait            attempt.c
+ *   ready          descriptors whose readiness is told as edges                      ready.c
  *   lease          buffers on loan                                                   lease.c
  *   driver         waiting for those that cannot be carried out at once              uring.c epoll.c
  *                                                                                    poll.c
@@ -132,8 +133,7 @@ enum {
 /* How far an attempt or a driver has come with it. */
 enum {
     IO_CONNECTING = 0x1, /* connect has been called */
-    IO_ARMED = 0x2,      /* waits for an event of a readiness backend */
-    IO_POLLED = 0x4,     /* io_uring: waits for readiness, then it is attempted */
+    IO_POLLED = 0x2,     /* io_uring: waits for readiness, then it is attempted */
 };
 
 /* What blz_io is. */
@@ -194,8 +194,21 @@ static inline bool io_was_cancelled(const blz_io *io)
 
 /* ---- For backends ---- */
 
+static inline void stat_entry(blz__driver *driver)
+{
+    blz__store(&driver->entries, driver->entries + 1, RELAXED);
+}
+
+static inline void stat_registration(blz__driver *driver)
+{
+    blz__store(&driver->registrations, driver->registrations + 1, RELAXED);
+}
+
 /* Carries it out without waiting: the result, or -EAGAIN. [its home worker, or the task] */
 int64_t blz__io_attempt(struct io *io);
+
+/* The system's close. */
+void blz__io_close(int fd);
 
 /* Completes it: the value is the result of the last attempt. [home worker] */
 void blz__io_complete(blz__driver *driver, struct io *io, int64_t value);
@@ -208,7 +221,7 @@ static inline uint64_t fd_seen(const blz__fd *fd)
                                                        << 32;
 }
 
-/* Learns from a result whether there is more. `seen` is from before the call. */
+/* Learns from a result whether there is more. `seen` is from before the call. See ready.c. */
 void blz__fd_note(struct io *io, uint64_t seen, int64_t value);
 
 /* ---- Leases ---- */

@@ -134,15 +134,15 @@ static void poll_submit(blz__driver *driver, blz__op *op)
         return;
     }
     io->driver = d->count;
-    io->progress |= IO_ARMED;
+    op->armed = true;
     d->fds[d->count] = (struct pollfd){.fd = io->fd->fd, .events = events_of(io)};
     d->ops[d->count++] = io;
-    blz__store(&driver->registrations, driver->registrations + 1, RELAXED); /* statistics */
+    stat_registration(driver);
 }
 
 static void take_out(struct poll_driver *d, struct io *io)
 {
-    io->progress &= (uint8_t)~IO_ARMED;
+    io->op.armed = false;
     remove_at(d, (uint32_t)io->driver);
 }
 
@@ -150,7 +150,7 @@ static void poll_cancel(blz__driver *driver, blz__op *op)
 {
     struct io *io = (struct io *)op;
 
-    if (!(io->progress & IO_ARMED))
+    if (!op->armed)
         return; /* has its result */
     take_out(driver_of(driver), io);
     blz__io_complete(driver, io, -ECANCELED);
@@ -200,7 +200,7 @@ static int wait_for_events(struct poll_driver *d, int64_t deadline_ns)
     struct timespec left = blz__time_left(deadline_ns);
     int n;
 
-    blz__store(&d->base.entries, d->base.entries + 1, RELAXED); /* statistics */
+    stat_entry(&d->base);
     n = ppoll(d->fds, d->count, deadline_ns == INT64_MAX ? NULL : &left, NULL);
     return n < 0 && errno == EINVAL ? wait_in_pieces(d, deadline_ns) : n;
 }

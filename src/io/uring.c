@@ -147,7 +147,7 @@ static struct io_uring_sqe *next_sqe(struct uring_driver *d)
     struct io_uring_sqe *sqe = io_uring_get_sqe(&d->ring);
 
     if (blz_unlikely(!sqe)) {
-        stat_entry(d);
+        stat_entry(&d->base);
         io_uring_submit(&d->ring);
         sqe = io_uring_get_sqe(&d->ring);
     }
@@ -473,7 +473,7 @@ static void enter(struct uring_driver *d, int64_t deadline_ns)
     struct timespec left = blz__time_left(deadline_ns);
     struct __kernel_timespec ts = {.tv_sec = left.tv_sec, .tv_nsec = left.tv_nsec};
 
-    stat_entry(d);
+    stat_entry(&d->base);
     if (deadline_ns == 0)
         io_uring_submit_and_get_events(&d->ring);
     else

@@ -44,11 +44,6 @@ static inline struct io *next_put_off(const struct io *io)
     return (struct io *)(uintptr_t)io->driver;
 }
 
-static inline void stat_entry(struct uring_driver *d)
-{
-    blz__store(&d->base.entries, d->base.entries + 1, RELAXED);
-}
-
 void blz__uring_reap(struct uring_driver *d);
 
 /* [owner] */

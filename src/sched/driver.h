@@ -31,6 +31,7 @@
 
 typedef struct blz__driver blz__driver;
 typedef struct blz__op blz__op;
+struct blz__fd; /* src/io: the entry of a descriptor */
 
 typedef struct blz__driver_ops {
     const char *name;
@@ -42,7 +43,7 @@ typedef struct blz__driver_ops {
     void (*wake)(blz__driver *driver);
     int (*fd)(blz__driver *driver);
     bool (*busy)(const blz__driver *driver);
-    void (*forget)(blz__driver *driver, int fd);
+    void (*forget)(blz__driver *driver, struct blz__fd *entry);
     uint32_t attempts; /* kinds of operations that are tried before they are submitted, as bits */
     bool nonblocking;  /* wants descriptors in non-blocking mode */
 } blz__driver_ops;
@@ -77,9 +78,10 @@ struct blz__op {
     blz_future future;
     uint64_t done;   /* bytes moved; public, see blitz/io.h */
     uint32_t events; /* outstanding events; OP_CANCEL */
-    uint32_t kind;   /* what to do; src/io/io.h */
+    uint16_t kind;   /* what to do; src/io/io.h */
+    uint8_t armed;   /* readiness backends: waits for an edge; under the lock of its entry */
     int64_t value;   /* the result so far */
-    struct blz_worker *home;
+    struct blz_worker *home; /* atomic: may change while it is in flight, see src/io/ready.c */
     blz_waker waker;
     blz__op *next_command;
 };
@@ -103,6 +105,12 @@ void blz__op_submit(blz__op *op, blz_cx *cx);
  * meanwhile, and the request is still on its way: it is pending until that has arrived. [task]
  */
 bool blz__op_end(blz__op *op, blz_cx *cx);
+
+/* Whether its end has been asked for. A guess, unless a lock orders the two. [any thread] */
+static inline bool op_is_asked(const blz__op *op)
+{
+    return blz__load(&op->events, RELAXED) & OP_CANCEL;
+}
 
 /* Whether all events have been reported; then op->value is the result. [task] */
 bool blz__op_is_done(const blz__op *op);

@@ -63,8 +63,7 @@ bool blz__op_ask(blz__op *op)
 
 void blz__op_send_cancel(blz__op *op)
 {
-    /* A driver may be passing it on to another worker right now: either one will do. */
-    blz_worker *home = blz__load(&op->home, RELAXED);
+    blz_worker *home = blz__load(&op->home, RELAXED); /* any that it ever had will do */
 
     if (home == blz__worker_current()) {
         home->driver->ops->cancel(home->driver, op);

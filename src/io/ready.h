@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the backends share that learn of readiness only, as edges (epoll, kqueue): which driver a
+ * descriptor is registered with, who waits for its next edge, and that none is lost. No system
+ * calls; the backend does them. The protocol is in ready.c.
+ */
+#ifndef BLZ_IO_READY_H
+#define BLZ_IO_READY_H
+
+#include "io/io.h"
+
+typedef struct ready_driver ready_driver;
+
+/* What the backend does. Both under the entry's lock, or by the last who knows the entry. */
+typedef struct ready_kernel {
+    /*
+     * Registers the entry's descriptor for edges of both directions, which will carry the token. If
+     * it is ready already, that is an edge. 0 or a negative errno. [the driver's worker]
+     */
+    int (*watch)(ready_driver *d, blz__fd *entry, uint64_t token);
+    /* The reverse. Edges that have been fetched may still be reported. [any thread] */
+    void (*unwatch)(ready_driver *d, blz__fd *entry);
+} ready_kernel;
+
+struct ready_driver {
+    blz__driver base;
+    const ready_kernel *kernel;
+    uint32_t registered; /* descriptors whose home this is; any thread takes them away */
+};
+
+/* What an edge says. */
+enum {
+    READY_IN = 0x1,
+    READY_OUT = 0x2,
+    READY_IN_ENDED = 0x4, /* with READY_IN: a short read does not mean that nothing is left */
+    READY_OUT_ENDED = 0x8,
+};
+
+/* These are the driver's submit, cancel, forget and busy. */
+void blz__ready_submit(blz__driver *driver, blz__op *op);
+void blz__ready_cancel(blz__driver *driver, blz__op *op);
+void blz__ready_forget(blz__driver *driver, blz__fd *entry);
+bool blz__ready_busy(const blz__driver *driver);
+
+/* Reports an edge: what waits for it is tried again. `what`: READY_IN and on. [its worker] */
+void blz__ready_edge(ready_driver *d, uint64_t token, unsigned what);
+
+#endif
