@@ -14,6 +14,7 @@
 #include <blitz/oneshot.h>
 #include <blitz/runtime.h>
 #include <blitz/signal.h>
+#include <blitz/socket.h>
 #include <blitz/stats.h>
 #include <blitz/task.h>
 #include <blitz/tcp.h>

@@ -32,6 +32,7 @@
 
 #include <blitz/addr.h>
 #include <blitz/io.h>
+#include <blitz/socket.h>
 
 BLZ_BEGIN_DECLS
 
@@ -56,7 +57,10 @@ typedef struct blz_listen_options {
     bool keep_addr;  /* do not set SO_REUSEADDR */
     bool v6_only;    /* an IPv6 listener takes no IPv4 */
     bool delay;      /* do not set TCP_NODELAY on connections */
-    uint64_t reserved[4];
+    bool spread;     /* blz_serve listens on every worker; sets reuse_port */
+    int fast_open;   /* connections that may bring data with their first packet; default: none */
+    const char *device; /* only connections that come through this network interface */
+    uint64_t reserved[2];
 } blz_listen_options;
 
 /*
@@ -69,7 +73,9 @@ BLZ_API BLZ_NODISCARD int blz_listen_with(blz_listener *listener, const blz_addr
 
 /*
  * Waits for a connection: 0 and *conn. A connection that arrives when the wait has just been
- * cancelled is kept for the next accept. [task]
+ * cancelled is kept for the next accept. Trouble of a single connection is passed over; when
+ * descriptors or memory have run out it pauses (10 ms, then longer, to a second) and tries again.
+ * Any number of tasks may accept from one listener. [task]
  */
 BLZ_API blz_future *blz_accept(blz_io *io, const blz_listener *listener, blz_tcp *conn);
 
@@ -79,6 +85,20 @@ BLZ_API int blz_listener_close(blz_listener *listener);
 /* Where it listens; tells the port if that was 0. [any thread] */
 BLZ_API int blz_listener_addr(const blz_listener *listener, blz_addr *addr);
 
+/* Options of the listener; most are inherited by its connections. See blitz/socket.h. */
+BLZ_API int blz_listener_set(const blz_listener *listener, blz_opt option, int64_t value);
+BLZ_API int blz_listener_get(const blz_listener *listener, blz_opt option, int64_t *value);
+
+/*
+ * Takes over a descriptor that listens already (inherited, say), for the runtime `rt` (NULL: this
+ * thread's), which closes it from now on. Its blocking mode is changed. -EINVAL: it does not listen,
+ * or is no TCP socket. On failure it is still the caller's. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_listener_from_fd(blz_listener *listener, blz_rt *rt, int fd);
+
+/* The other way round: the descriptor, which the caller closes. -EBUSY: an accept waits. */
+BLZ_API int blz_listener_into_fd(blz_listener *listener);
+
 /* ---- Connecting ---- */
 
 /*
@@ -86,6 +106,37 @@ BLZ_API int blz_listener_addr(const blz_listener *listener, blz_addr *addr);
  * [task]
  */
 BLZ_API blz_future *blz_tcp_connect(blz_io *io, blz_tcp *conn, const blz_addr *addr);
+
+/* What is set before connecting. All zero means the default. */
+typedef struct blz_tcp_options {
+    const blz_addr *bind; /* connect from this address; its port may be 0 */
+    const char *device;   /* and through this network interface */
+    bool delay;           /* do not set TCP_NODELAY */
+    bool reuse_addr;      /* for `bind` */
+    bool reuse_port;
+    bool fast_open; /* the first data goes with the first packet, if the system and the peer can */
+    bool keepalive;
+    int send_buffer; /* bytes; 0: the system's choice */
+    int recv_buffer;
+    uint64_t reserved[4];
+} blz_tcp_options;
+
+/* The same with options, which stay valid until it is ready. */
+BLZ_API blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_addr *addr,
+                                         const blz_tcp_options *options);
+
+/*
+ * Takes over a connected descriptor for the runtime `rt` (NULL: this thread's), which closes it from
+ * now on. Its blocking mode is changed. -EINVAL: no TCP socket, or one that listens. On failure it
+ * is still the caller's. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd);
+
+/*
+ * The other way round: the descriptor, which the caller closes; *conn is none. -EBUSY: an operation
+ * is in flight. [any thread]
+ */
+BLZ_API int blz_tcp_into_fd(blz_tcp *conn);
 
 /* ---- Reading and writing [task] ---- */
 
@@ -113,6 +164,54 @@ BLZ_API blz_future *blz_tcp_write_all(blz_io *io, const blz_tcp *conn, const voi
 BLZ_API blz_future *blz_tcp_writev(blz_io *io, const blz_tcp *conn, const blz_iovec *iov,
                                    size_t count);
 
+/*
+ * Sends a part of a file: `len` bytes from `offset`, or fewer if it ends before; `len` SIZE_MAX:
+ * to its end. Gives the number. The file's own position is not used. What is not in memory is read
+ * from the disk while the worker waits: for files that are rarely used, read them by the blocking
+ * pool. After an error io->done says how far it came.
+ */
+BLZ_API blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, int file, int64_t offset,
+                                     size_t len);
+
+/*
+ * Waits until a read (BLZ_READABLE) or a write (BLZ_WRITABLE), or one of both, would not wait: those
+ * that are true. It takes the place of an operation in that direction. Errors and the end make both
+ * true.
+ */
+BLZ_API blz_future *blz_tcp_ready(blz_io *io, const blz_tcp *conn, int events);
+
+/* The calls that never wait: -EAGAIN if they would have to. [any thread] */
+BLZ_API int64_t blz_tcp_try_read(const blz_tcp *conn, void *buf, size_t len);
+BLZ_API int64_t blz_tcp_try_write(const blz_tcp *conn, const void *buf, size_t len);
+
+/* ---- Halves [any thread] ---- */
+
+/*
+ * A connection in two halves, for two tasks: read from reader.conn, write to writer.conn. Closing
+ * the writer ends that direction, so that the other side reads the end of the stream; the
+ * connection is closed when both are.
+ */
+typedef struct blz_tcp_reader {
+    blz_tcp conn;
+} blz_tcp_reader;
+
+typedef struct blz_tcp_writer {
+    blz_tcp conn;
+} blz_tcp_writer;
+
+/* Splits it; *conn is none afterwards. -EBADF: closed, or split already. */
+BLZ_API int blz_tcp_split(blz_tcp *conn, blz_tcp_reader *reader, blz_tcp_writer *writer);
+
+/*
+ * Makes the halves one again; they are none afterwards. -EINVAL: of different connections; -EBADF: a
+ * half is closed. They stay as they are then. Operations that are in flight go on.
+ */
+BLZ_API int blz_tcp_reunite(blz_tcp *conn, blz_tcp_reader *reader, blz_tcp_writer *writer);
+
+/* Closes a half, and cancels what is in flight in its direction. -EBADF: is closed. */
+BLZ_API int blz_tcp_reader_close(blz_tcp_reader *reader);
+BLZ_API int blz_tcp_writer_close(blz_tcp_writer *writer);
+
 /* ---- Ending [any thread] ---- */
 
 enum { BLZ_SHUT_READ = 1, BLZ_SHUT_WRITE = 2, BLZ_SHUT_BOTH = 3 };
@@ -123,10 +222,18 @@ BLZ_API int blz_tcp_shutdown(const blz_tcp *conn, int how);
 /* Closes it; *conn is none afterwards. What was written is still sent. -EBADF: is closed. */
 BLZ_API int blz_tcp_close(blz_tcp *conn);
 
-/* ---- Addresses [any thread] ---- */
+/* ---- Addresses and options [any thread] ---- */
 
 BLZ_API int blz_tcp_local_addr(const blz_tcp *conn, blz_addr *addr);
 BLZ_API int blz_tcp_peer_addr(const blz_tcp *conn, blz_addr *addr);
+
+/* See blitz/socket.h. */
+BLZ_API int blz_tcp_set(const blz_tcp *conn, blz_opt option, int64_t value);
+BLZ_API int blz_tcp_get(const blz_tcp *conn, blz_opt option, int64_t *value);
+
+/* The network interface that it is bound to: NULL or "" unbinds; "" if it is not. */
+BLZ_API int blz_tcp_set_device(const blz_tcp *conn, const char *device);
+BLZ_API int blz_tcp_get_device(const blz_tcp *conn, char device[BLZ_DEVICE_NAME]);
 
 BLZ_END_DECLS
 #endif

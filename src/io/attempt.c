@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Carrying out an operation with a system call that does not wait, and raises no SIGPIPE. Sockets
- * have flags for that; other descriptors are in non-blocking mode, or known to be ready, or are put
- * into that mode for a moment.
+ * have flags for that, and so have pipes, whose mode other processes may share. Where they do not
+ * work, descriptors are in non-blocking mode, or asked with poll(2) before, or put into that mode for
+ * a moment.
  *
  * -EAGAIN means: not now, and nothing has happened. EINTR is never seen above.
  */
@@ -32,18 +33,42 @@ static size_t clamp(size_t len)
     return len < MAX_LEN ? len : MAX_LEN;
 }
 
-static ssize_t try_read(const struct io *io, int fd, bool socket, int flags)
+static int ready_events(int fd, short wanted)
 {
-    if (socket)
-        return recv(fd, io->buf, clamp(io->len), MSG_DONTWAIT | flags);
-    return read(fd, io->buf, clamp(io->len));
+    struct pollfd p = {.fd = fd, .events = wanted};
+    int rc;
+
+    do
+        rc = poll(&p, 1, 0);
+    while (rc < 0 && errno == EINTR);
+    return rc < 0 ? -errno : p.revents;
 }
 
-/* ---- calls that have no flags ---- */
+/* ---- descriptors that are no sockets ---- */
+
+/* Of a call with RWF_NOWAIT: whether it is not to be had for this descriptor. */
+static bool has_no_flag(ssize_t n)
+{
+    return n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS);
+}
+
+static ssize_t read_plain(const struct io *io, int fd, const struct iovec *iov, int count)
+{
+    ssize_t n;
+
+    if (io->fd->flags & FD_NONBLOCK)
+        return readv(fd, iov, count);
+    n = preadv2(fd, iov, count, -1, RWF_NOWAIT);
+    if (!has_no_flag(n))
+        return n;
+    if (ready_events(fd, POLLIN) != 0)
+        return readv(fd, iov, count);
+    errno = EAGAIN;
+    return -1;
+}
 
 static ssize_t call_of(const struct io *io, int fd)
 {
-    struct io_sendfile *part = io->buf;
     off_t offset;
 
     switch (io->op.kind) {
@@ -52,17 +77,36 @@ static ssize_t call_of(const struct io *io, int fd)
     case IO_WRITEV:
         return writev(fd, io->buf, (int)io->len);
     default:
-        offset = part->offset;
-        return sendfile(fd, part->file, &offset, clamp(part->len));
+        offset = (off_t)(uintptr_t)io->buf;
+        return sendfile(fd, (int)(intptr_t)io->extra, &offset, clamp(io->len));
     }
+}
+
+/* With a flag, which a file that is sent has not. */
+static ssize_t call_with_flag(const struct io *io, int fd)
+{
+    struct iovec one = {io->buf, clamp(io->len)};
+
+    if (io->op.kind == IO_WRITE)
+        return pwritev2(fd, &one, 1, -1, RWF_NOWAIT);
+    if (io->op.kind == IO_WRITEV)
+        return pwritev2(fd, io->buf, (int)io->len, -1, RWF_NOWAIT);
+    errno = EOPNOTSUPP;
+    return -1;
 }
 
 /* With the descriptor's mode in place of MSG_DONTWAIT. */
 static ssize_t call_without_waiting(const struct io *io, int fd)
 {
-    int mode = io->fd->flags & FD_NONBLOCK ? O_NONBLOCK : fcntl(fd, F_GETFL), error;
+    int mode, error;
     ssize_t n;
 
+    if (io->fd->flags & FD_NONBLOCK)
+        return call_of(io, fd);
+    n = call_with_flag(io, fd);
+    if (!has_no_flag(n))
+        return n;
+    mode = fcntl(fd, F_GETFL);
     if (mode < 0 || (mode & O_NONBLOCK))
         return mode < 0 ? -1 : call_of(io, fd);
     fcntl(fd, F_SETFL, mode | O_NONBLOCK);
@@ -94,6 +138,15 @@ static ssize_t call_quietly(const struct io *io, int fd)
 
 /* ---- one kind each ---- */
 
+static ssize_t try_read(const struct io *io, int fd, bool socket, int flags)
+{
+    struct iovec one = {io->buf, clamp(io->len)};
+
+    if (socket)
+        return recv(fd, io->buf, one.iov_len, MSG_DONTWAIT | flags);
+    return read_plain(io, fd, &one, 1);
+}
+
 static ssize_t try_write(const struct io *io, int fd, bool socket)
 {
     if (socket)
@@ -105,7 +158,7 @@ static ssize_t try_readv(const struct io *io, int fd, bool socket)
 {
     struct msghdr msg = {.msg_iov = io->buf, .msg_iovlen = io->len};
 
-    return socket ? recvmsg(fd, &msg, MSG_DONTWAIT) : readv(fd, io->buf, (int)io->len);
+    return socket ? recvmsg(fd, &msg, MSG_DONTWAIT) : read_plain(io, fd, io->buf, (int)io->len);
 }
 
 static ssize_t try_writev(const struct io *io, int fd, bool socket)
@@ -118,13 +171,14 @@ static ssize_t try_writev(const struct io *io, int fd, bool socket)
 static int64_t try_lease(const struct io *io, int fd, bool socket)
 {
     struct lease *lease = blz__lease_take(blz__driver_current()->leases);
+    struct iovec one;
     ssize_t n;
 
     if (!lease)
         return -ENOBUFS;
+    one = (struct iovec){lease->data, LEASE_SIZE};
     do
-        n = socket ? recv(fd, lease->data, LEASE_SIZE, MSG_DONTWAIT)
-                   : read(fd, lease->data, LEASE_SIZE);
+        n = socket ? recv(fd, lease->data, LEASE_SIZE, MSG_DONTWAIT) : read_plain(io, fd, &one, 1);
     while (n < 0 && errno == EINTR);
     if (n > 0) {
         lease_hand_out(io->buf, lease, (size_t)n);
@@ -133,17 +187,6 @@ static int64_t try_lease(const struct io *io, int fd, bool socket)
     n = n < 0 ? -errno : 0;
     blz__lease_give(lease);
     return n;
-}
-
-static int ready_events(int fd, short wanted)
-{
-    struct pollfd p = {.fd = fd, .events = wanted};
-    int rc;
-
-    do
-        rc = poll(&p, 1, 0);
-    while (rc < 0 && errno == EINTR);
-    return rc < 0 ? -errno : p.revents;
 }
 
 static int64_t try_poll(const struct io *io, int fd)
@@ -205,6 +248,7 @@ static int64_t once(struct io *io, int fd, bool socket)
     case IO_LEASE:
     case IO_CONNECT:
     case IO_POLL:
+    case IO_CALL:
     case IO_KINDS:
         break;
     }
@@ -230,6 +274,8 @@ int64_t blz__io_attempt(struct io *io)
         return try_connect(io, fd);
     case IO_POLL:
         return try_poll(io, fd);
+    case IO_CALL:
+        return ((const struct io_call *)io->buf)->call(io, fd);
     default:
         do
             n = once(io, fd, socket);

@@ -130,7 +130,7 @@ static void free_entry(blz__fd *entry)
     blz__io *io = entry->owner;
 
     blz__lock_acquire(&io->lock);
-    entry->next_free = io->free;
+    blz__store(&entry->next_free, io->free, RELAXED); /* as above: it is `ext` */
     io->free = entry;
     io->open--;
     blz__lock_release(&io->lock);
@@ -165,7 +165,7 @@ int blz__fd_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags)
     blz__store(&entry->ready[FD_OUT], FD_READY, RELAXED);
     entry->waiting[FD_IN] = entry->waiting[FD_OUT] = NULL;
     entry->home = NULL;
-    entry->ext = NULL;
+    blz__store(&entry->ext, (void *)NULL, RELAXED); /* a stale handle may look without the lock */
     *ref = (blz__fd_ref){entry, entry->generation};
     blz__lock_release(&entry->lock);
     return 0;
@@ -300,6 +300,56 @@ static blz__op *ask_all(struct io *io, blz__op *chain)
     return chain;
 }
 
+static void send_cancels(blz__op *chain)
+{
+    while (chain) {
+        blz__op *op = chain;
+        chain = op->next_command;
+        blz__op_send_cancel(op);
+    }
+}
+
+int blz__fd_cancel(const blz__fd_ref *ref, int direction)
+{
+    blz__fd *entry = ref->entry;
+    blz__op *chain;
+
+    if (!entry)
+        return -EBADF;
+    blz__lock_acquire(&entry->lock);
+    if (is_stale(entry, (uint32_t)ref->generation)) {
+        blz__lock_release(&entry->lock);
+        return -EBADF;
+    }
+    chain = ask_all(entry->waiting[direction], NULL);
+    blz__lock_release(&entry->lock);
+    send_cancels(chain);
+    return 0;
+}
+
+int blz__fd_take(blz__fd_ref *ref)
+{
+    blz__fd *entry = ref->entry;
+    int fd;
+
+    if (!entry)
+        return -EBADF;
+    blz__lock_acquire(&entry->lock);
+    if (is_stale(entry, (uint32_t)ref->generation))
+        fd = -EBADF;
+    else
+        fd = entry->refs > 0 ? -EBUSY : entry->fd;
+    if (fd >= 0) {
+        entry->state |= FD_CLOSING;
+        entry->generation++;
+        entry->flags |= FD_FOREIGN;
+    }
+    blz__lock_release(&entry->lock);
+    if (fd >= 0)
+        finish(entry);
+    return fd;
+}
+
 int blz__fd_close(blz__fd_ref *ref, void **ext)
 {
     blz__fd *entry = ref->entry;
@@ -321,11 +371,7 @@ int blz__fd_close(blz__fd_ref *ref, void **ext)
     chain = ask_all(entry->waiting[FD_OUT], chain);
     last = entry->refs == 0;
     blz__lock_release(&entry->lock);
-    while (chain) {
-        blz__op *op = chain;
-        chain = op->next_command;
-        blz__op_send_cancel(op);
-    }
+    send_cancels(chain);
     if (last)
         finish(entry);
     return 0;

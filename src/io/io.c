@@ -63,7 +63,8 @@ static bool start(struct io *io, blz_cx *cx)
 
 static bool moves_bytes(const struct io *io)
 {
-    return io->op.kind != IO_ACCEPT && io->op.kind != IO_CONNECT && io->op.kind != IO_POLL;
+    return io->op.kind != IO_ACCEPT && io->op.kind != IO_CONNECT && io->op.kind != IO_POLL &&
+           io->op.kind != IO_CALL;
 }
 
 /* Takes note of a step's value. True: another step is needed. */
@@ -121,8 +122,9 @@ static blz_poll go_on(struct io *io, blz_cx *cx)
 /* Not the end of the stream, whatever it looks like. */
 static bool moves_nothing(const struct io *io)
 {
-    return io->len == 0 && (1u << io->op.kind & (1u << IO_READ | 1u << IO_WRITE | 1u << IO_READV |
-                                                 1u << IO_WRITEV | 1u << IO_PEEK));
+    return io->len == 0 &&
+           (1u << io->op.kind & (1u << IO_READ | 1u << IO_WRITE | 1u << IO_READV | 1u << IO_WRITEV |
+                                 1u << IO_PEEK | 1u << IO_SENDFILE));
 }
 
 static blz_poll first_poll(struct io *io, blz_cx *cx)

@@ -92,6 +92,15 @@ int blz__fd_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
 int blz__fd_close(blz__fd_ref *ref, void **ext);
 
 /*
+ * Takes the descriptor out: stale from now on, and the caller's. -EBADF; -EBUSY: operations are in
+ * flight. [any thread]
+ */
+int blz__fd_take(blz__fd_ref *ref);
+
+/* Cancels what is in flight in one direction. -EBADF. [any thread] */
+int blz__fd_cancel(const blz__fd_ref *ref, int direction);
+
+/*
  * The descriptor, for a system call that does not wait, with a reference so that it stays open; or
  * -EBADF. [any thread]
  */
@@ -111,15 +120,18 @@ enum io_kind {
     IO_SENDMSG,  /* the same */
     IO_ACCEPT,   /* value: the new descriptor, still a plain one */
     IO_CONNECT,  /* buf: sockaddr, len */
-    IO_SENDFILE, /* buf: struct io_sendfile * */
+    IO_SENDFILE, /* buf: the offset, as a number; len; extra: the file's descriptor, likewise */
     IO_POLL,     /* len: POLLIN and so on; value: those that are true */
+    IO_CALL,     /* buf: struct io_call *; len: POLLIN or POLLOUT */
     IO_KINDS
 };
 
-struct io_sendfile {
-    int file;
-    int64_t offset;
-    size_t len;
+/*
+ * A system call of the module above that does not wait, whatever mode the descriptor is in: gives
+ * its result, or a negative errno, of which -EAGAIN means: not now. [home worker, or the task]
+ */
+struct io_call {
+    int64_t (*call)(struct io *io, int fd);
 };
 
 /* How an operation goes on after its first completion. */
@@ -165,6 +177,7 @@ static inline int io_direction(const struct io *io)
     case IO_SENDFILE:
         return FD_OUT;
     case IO_POLL:
+    case IO_CALL:
         return (io->len & 4) ? FD_OUT : FD_IN; /* POLLOUT */
     default:
         return FD_IN;

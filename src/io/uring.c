@@ -259,6 +259,7 @@ static void prep(struct uring_driver *d, struct io_uring_sqe *sqe, struct io *io
     case IO_WRITEV:
     case IO_SENDFILE:
     case IO_POLL:
+    case IO_CALL:
     case IO_KINDS:
         prep_poll(sqe, io);
         break;
@@ -529,5 +530,6 @@ const blz__driver_ops blz__uring_driver = {
     .wake = uring_wake,
     .fd = uring_fd,
     .busy = uring_busy,
-    .attempts = 1u << IO_WRITE | 1u << IO_WRITEV | 1u << IO_SENDMSG,
+    .attempts =
+        1u << IO_WRITE | 1u << IO_WRITEV | 1u << IO_SENDMSG | 1u << IO_SENDFILE | 1u << IO_CALL,
 };

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * TCP listeners. A connection that the kernel hands over when nobody wants it any more (the accept
- * was cancelled, and lost the race) is kept in the listener's backlog, for the next accept.
- */
+/* TCP listeners: making them. What comes of a connection is in accept.c and serve.c. */
 #include <blitz/tcp.h>
 
 #include "net/socket.h"
@@ -11,11 +8,10 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+NET_OPTIONS(listener, blz_listener);
 
 enum { DEFAULT_BACKLOG = 4096 };
-
-/* ---- listening ---- */
 
 static int set_up(const blz__fd_ref *ref, const blz_addr *addr, const blz_listen_options *options)
 {
@@ -23,24 +19,26 @@ static int set_up(const blz__fd_ref *ref, const blz_addr *addr, const blz_listen
 
     if (!options->keep_addr)
         rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (rc == 0 && options->reuse_port)
+    if (rc == 0 && (options->reuse_port || options->spread))
         rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEPORT, 1);
     if (rc == 0 && blz_addr_family(addr) == BLZ_ADDR_V6)
         rc = blz__socket_set(ref, IPPROTO_IPV6, IPV6_V6ONLY, options->v6_only);
     if (rc == 0 && !options->delay) /* connections inherit it */
         rc = blz__socket_set(ref, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (rc == 0 && options->device)
+        rc = blz__socket_device_set(ref, options->device);
+    if (rc == 0 && options->fast_open)
+        rc = blz__socket_option_set(ref, BLZ_OPT_FAST_OPEN, options->fast_open);
     return rc;
 }
 
-static int bind_and_listen(const blz__fd_ref *ref, const blz_addr *addr, int backlog)
+static int listen_on(const blz__fd_ref *ref, int backlog)
 {
-    uint32_t len;
-    const struct sockaddr *sa = blz_addr_sockaddr(addr, &len);
     int fd = blz__fd_acquire(ref), rc;
 
     if (fd < 0)
         return fd;
-    rc = bind(fd, sa, len) < 0 || listen(fd, backlog ? backlog : DEFAULT_BACKLOG) < 0 ? -errno : 0;
+    rc = listen(fd, backlog ? backlog : DEFAULT_BACKLOG) < 0 ? -errno : 0;
     blz__fd_release(ref);
     return rc;
 }
@@ -61,7 +59,9 @@ int blz_listen_with(blz_listener *listener, const blz_addr *addr, const blz_list
         return rc;
     rc = set_up(&ref, addr, o);
     if (rc == 0)
-        rc = bind_and_listen(&ref, addr, o->backlog);
+        rc = blz__socket_bind(&ref, addr);
+    if (rc == 0)
+        rc = listen_on(&ref, o->backlog);
     if (rc < 0) {
         blz__fd_close(&ref, NULL);
         return rc;
@@ -78,12 +78,21 @@ int blz_listen(blz_listener *listener, const char *address)
     return rc < 0 ? rc : blz_listen_with(listener, &addr, NULL);
 }
 
+int blz_listener_from_fd(blz_listener *listener, blz_rt *rt, int fd)
+{
+    *listener = (blz_listener){NULL, 0};
+    return blz__socket_from_fd(net_mutable_ref(listener), rt, fd,
+                               (struct socket_kind){SOCK_STREAM, AF_INET, true}, FD_SHARED);
+}
+
+int blz_listener_into_fd(blz_listener *listener)
+{
+    return blz__listener_into_fd(net_mutable_ref(listener));
+}
+
 int blz_listener_close(blz_listener *listener)
 {
-    int rc = blz__fd_close(net_mutable_ref(listener), NULL);
-
-    *listener = (blz_listener){NULL, 0};
-    return rc;
+    return blz__listener_close(net_mutable_ref(listener));
 }
 
 int blz_listener_addr(const blz_listener *listener, blz_addr *addr)
@@ -91,33 +100,7 @@ int blz_listener_addr(const blz_listener *listener, blz_addr *addr)
     return blz__socket_local_addr(net_ref(listener), addr);
 }
 
-/* ---- accepting ---- */
-
-static blz_poll accept_poll(blz_future *self, blz_cx *cx)
-{
-    struct io *io = (struct io *)self;
-    blz_tcp *conn = io->extra;
-    blz__fd_ref ref;
-    int rc;
-
-    if (blz__io_poll(self, cx) == BLZ_PENDING)
-        return BLZ_PENDING;
-    if (self->result < 0)
-        return BLZ_READY;
-    rc = blz__socket_adopt(&ref, blz_cx_rt(cx), (int)self->result, FD_STREAM);
-    if (rc == 0)
-        *conn = (blz_tcp){ref.entry, ref.generation};
-    return blz_future_done(self, rc);
-}
-
 blz_future *blz_accept(blz_io *io, const blz_listener *listener, blz_tcp *conn)
 {
-    static const blz_future_ops ops = {.name = "accept",
-                                       .poll = accept_poll,
-                                       .cancel = blz__io_cancel};
-
-    *conn = (blz_tcp){NULL, 0};
-    blz__io_init(io, &ops, IO_ACCEPT, net_ref(listener), NULL, 0);
-    ((struct io *)io)->extra = conn;
-    return &io->future;
+    return blz__accept_init(io, net_ref(listener), conn, true);
 }

@@ -3,8 +3,11 @@
 #include "net/socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* ---- making and adopting ---- */
 
 int blz__socket_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags)
 {
@@ -25,6 +28,65 @@ int blz__socket_new(blz__fd_ref *ref, blz_rt *rt, int family, int type, unsigned
     fd = socket(family, type | SOCK_CLOEXEC | (mode & FD_NONBLOCK ? SOCK_NONBLOCK : 0), 0);
     return fd < 0 ? -errno : blz__socket_adopt(ref, rt, fd, flags);
 }
+
+static int ask(int fd, int option)
+{
+    socklen_t len = sizeof(int);
+    int value;
+
+    return getsockopt(fd, SOL_SOCKET, option, &value, &len) < 0 ? -errno : value;
+}
+
+static int check_kind(int fd, struct socket_kind kind)
+{
+    int type = ask(fd, SO_TYPE), family = ask(fd, SO_DOMAIN);
+
+    if (type < 0)
+        return type;
+    if (family == AF_INET6)
+        family = AF_INET;
+    return type == kind.type && family == kind.family &&
+                   (ask(fd, SO_ACCEPTCONN) > 0) == kind.listens
+               ? 0
+               : -EINVAL;
+}
+
+static int set_mode(int fd, bool nonblock)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0)
+        return -errno;
+    flags = nonblock ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
+    return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
+}
+
+int blz__socket_from_fd(blz__fd_ref *ref, blz_rt *rt, int fd, struct socket_kind kind,
+                        unsigned flags)
+{
+    int mode, rc;
+
+    if (!rt)
+        rt = blz_rt_current();
+    mode = rt ? blz__io_mode(rt) : -ENXIO;
+    if (mode < 0)
+        return mode;
+    rc = check_kind(fd, kind);
+    if (rc == 0)
+        rc = set_mode(fd, mode & FD_NONBLOCK);
+    return rc < 0 ? rc : blz__fd_adopt(ref, rt, fd, flags | FD_SOCKET | (unsigned)mode);
+}
+
+int blz__handle_into_fd(blz__fd_ref *ref)
+{
+    int fd = blz__fd_take(ref);
+
+    if (fd >= 0)
+        *ref = (blz__fd_ref){NULL, 0};
+    return fd;
+}
+
+/* ---- asking and telling ---- */
 
 int blz__socket_set(const blz__fd_ref *ref, int level, int option, int value)
 {
@@ -50,7 +112,7 @@ int blz__socket_get(const blz__fd_ref *ref, int level, int option, int *value)
 }
 
 static int addr_by(const blz__fd_ref *ref, blz_addr *addr,
-                   int (*ask)(int fd, struct sockaddr *sa, socklen_t *len))
+                   int (*ask_for)(int fd, struct sockaddr *sa, socklen_t *len))
 {
     struct sockaddr_storage storage;
     socklen_t len = sizeof storage;
@@ -58,7 +120,7 @@ static int addr_by(const blz__fd_ref *ref, blz_addr *addr,
 
     if (fd < 0)
         return fd;
-    rc = ask(fd, (struct sockaddr *)&storage, &len) < 0 ? -errno : 0;
+    rc = ask_for(fd, (struct sockaddr *)&storage, &len) < 0 ? -errno : 0;
     blz__fd_release(ref);
     return rc < 0 ? rc : blz_addr_from_sockaddr(addr, (struct sockaddr *)&storage, len);
 }
@@ -86,4 +148,49 @@ int blz__socket_shutdown(const blz__fd_ref *ref, int how)
     rc = shutdown(fd, hows[how]) < 0 ? -errno : 0;
     blz__fd_release(ref);
     return rc;
+}
+
+int blz__socket_bind(const blz__fd_ref *ref, const blz_addr *addr)
+{
+    uint32_t len;
+    const struct sockaddr *sa = blz_addr_sockaddr(addr, &len);
+    int fd = blz__fd_acquire(ref), rc;
+
+    if (fd < 0)
+        return fd;
+    rc = bind(fd, sa, len) < 0 ? -errno : 0;
+    blz__fd_release(ref);
+    return rc;
+}
+
+/* ---- calls that do not wait ---- */
+
+int64_t blz__socket_try_recv(const blz__fd_ref *ref, void *buf, size_t len)
+{
+    int fd = blz__fd_acquire(ref);
+    ssize_t n;
+
+    if (fd < 0)
+        return fd;
+    do
+        n = recv(fd, buf, len, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    n = n < 0 ? -errno : n;
+    blz__fd_release(ref);
+    return n;
+}
+
+int64_t blz__socket_try_send(const blz__fd_ref *ref, const void *buf, size_t len)
+{
+    int fd = blz__fd_acquire(ref);
+    ssize_t n;
+
+    if (fd < 0)
+        return fd;
+    do
+        n = send(fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    n = n < 0 ? -errno : n;
+    blz__fd_release(ref);
+    return n;
 }

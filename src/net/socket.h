@@ -6,25 +6,177 @@
 #include "io/io.h"
 #include "net/net.h"
 
+#include <blitz/socket.h>
+
 /* The public handles are all laid out like this. */
 #define net_ref(handle)         ((const blz__fd_ref *)(const void *)(handle))
 #define net_mutable_ref(handle) ((blz__fd_ref *)(void *)(handle))
 
+/* clang-format off */
+#define NET_OP(what) {.name = (what), .poll = blz__io_poll, .cancel = blz__io_cancel}
+/* clang-format on */
+
 /*
- * A socket for the address's family, adopted by the runtime. `flags`: FD_SHARED or 0. `type`:
+ * A socket for the address's family, adopted by the runtime. `flags`: FD_SHARED, FD_STREAM. `type`:
  * SOCK_STREAM and so on. 0 or a negative errno.
  */
 int blz__socket_new(blz__fd_ref *ref, blz_rt *rt, int family, int type, unsigned flags);
 
-/* The same for one that exists, as accept gives it. On failure it is closed. */
+/* The same for one that exists and is in the right mode, as accept gives it. On failure it is
+ * closed. */
 int blz__socket_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
+
+/*
+ * The same for one that comes from elsewhere: puts it into the mode that the backend wants. It must
+ * be a socket of that type (SOCK_STREAM), and of one of the families (AF_UNIX, or AF_INET for either
+ * IP), and listening or not: else -EINVAL. On failure it is still the caller's.
+ */
+struct socket_kind {
+    int type, family;
+    bool listens;
+};
+int blz__socket_from_fd(blz__fd_ref *ref, blz_rt *rt, int fd, struct socket_kind kind,
+                        unsigned flags);
 
 /* Calls setsockopt with an int. */
 int blz__socket_set(const blz__fd_ref *ref, int level, int option, int value);
 int blz__socket_get(const blz__fd_ref *ref, int level, int option, int *value);
 
+/* By number: see blitz/socket.h. */
+int blz__socket_option_set(const blz__fd_ref *ref, int number, int64_t value);
+int blz__socket_option_get(const blz__fd_ref *ref, int number, int64_t *value);
+int blz__socket_device_set(const blz__fd_ref *ref, const char *device);
+int blz__socket_device_get(const blz__fd_ref *ref, char device[BLZ_DEVICE_NAME]);
+
 int blz__socket_local_addr(const blz__fd_ref *ref, blz_addr *addr);
 int blz__socket_peer_addr(const blz__fd_ref *ref, blz_addr *addr);
 int blz__socket_shutdown(const blz__fd_ref *ref, int how);
+int blz__socket_bind(const blz__fd_ref *ref, const blz_addr *addr);
+
+/* The calls that do not wait: a number of bytes, or -EAGAIN. */
+int64_t blz__socket_try_recv(const blz__fd_ref *ref, void *buf, size_t len);
+int64_t blz__socket_try_send(const blz__fd_ref *ref, const void *buf, size_t len);
+
+/* ---- connecting and accepting, for TCP and Unix ---- */
+
+/*
+ * Connects a socket that `open` makes at the first poll, with `options`, which stay valid until
+ * then; *conn is a handle.
+ */
+struct connect_ops {
+    blz_future_ops future;
+    int (*open)(blz__fd_ref *ref, blz_rt *rt, const struct sockaddr *sa, const void *options);
+};
+blz_future *blz__connect_init(blz_io *io, const struct connect_ops *ops, void *conn,
+                              const blz_addr *addr, const void *options);
+blz_poll blz__connect_poll(blz_future *self, blz_cx *cx);
+
+/* Accepts; see accept.c. */
+blz_future *blz__accept_init(blz_io *io, const blz__fd_ref *listener, void *conn, bool is_tcp);
+
+/* Keeps a connection for the next accept; closed if the listener is. [any thread] */
+void blz__listener_keep(const blz__fd_ref *listener, blz__fd_ref conn);
+
+/* Closes the listener, and what it has kept. -EBADF */
+int blz__listener_close(blz__fd_ref *listener);
+
+/* Takes its descriptor out, and closes what it has kept. -EBADF, -EBUSY */
+int blz__listener_into_fd(blz__fd_ref *listener);
+
+/* ---- streams ---- */
+
+/* The array is only read, whatever the system's prototypes say. */
+static inline void *net_iovec(const blz_iovec *iov)
+{
+    return (void *)(uintptr_t)iov;
+}
+
+static inline void *net_bytes(const void *buf)
+{
+    return (void *)(uintptr_t)buf;
+}
+
+static inline blz_future *net_all_of_it(blz_future *io)
+{
+    ((struct io *)io)->flags |= IO_ALL;
+    return io;
+}
+
+static inline int net_close(blz__fd_ref *ref)
+{
+    int rc = blz__fd_close(ref, NULL);
+
+    *ref = (blz__fd_ref){NULL, 0};
+    return rc;
+}
+
+/* Defines the operations that all streams have: blz_NAME_read and so on, on a handle of `type`. */
+#define NET_STREAM(name, type)                                                                    \
+    blz_future *blz_##name##_read(blz_io *io, const type *conn, void *buf, size_t len)            \
+    {                                                                                             \
+        static const blz_future_ops ops = NET_OP(#name "_read");                                  \
+        return blz__io_init(io, &ops, IO_READ, net_ref(conn), buf, len);                          \
+    }                                                                                             \
+    blz_future *blz_##name##_read_exact(blz_io *io, const type *conn, void *buf, size_t len)      \
+    {                                                                                             \
+        static const blz_future_ops ops = NET_OP(#name "_read_exact");                            \
+        return net_all_of_it(blz__io_init(io, &ops, IO_READ, net_ref(conn), buf, len));           \
+    }                                                                                             \
+    blz_future *blz_##name##_readv(blz_io *io, const type *conn, const blz_iovec *iov, size_t n)  \
+    {                                                                                             \
+        static const blz_future_ops ops = NET_OP(#name "_readv");                                 \
+        return blz__io_init(io, &ops, IO_READV, net_ref(conn), net_iovec(iov), n);                \
+    }                                                                                             \
+    blz_future *blz_##name##_read_lease(blz_io *io, const type *conn, blz_buf *buf)               \
+    {                                                                                             \
+        static const blz_future_ops ops = NET_OP(#name "_read_lease");                            \
+        *buf = (blz_buf){NULL, 0, NULL};                                                          \
+        return blz__io_init(io, &ops, IO_LEASE, net_ref(conn), buf, 0);                           \
+    }                                                                                             \
+    blz_future *blz_##name##_write(blz_io *io, const type *conn, const void *buf, size_t len)     \
+    {                                                                                             \
+        static const blz_future_ops ops = NET_OP(#name "_write");                                 \
+        return blz__io_init(io, &ops, IO_WRITE, net_ref(conn), net_bytes(buf), len);              \
+    }                                                                                             \
+    blz_future *blz_##name##_write_all(blz_io *io, const type *conn, const void *buf, size_t len) \
+    {                                                                                             \
+        static const blz_future_ops ops = NET_OP(#name "_write_all");                             \
+        return net_all_of_it(                                                                     \
+            blz__io_init(io, &ops, IO_WRITE, net_ref(conn), net_bytes(buf), len));                \
+    }                                                                                             \
+    blz_future *blz_##name##_writev(blz_io *io, const type *conn, const blz_iovec *iov, size_t n) \
+    {                                                                                             \
+        static const blz_future_ops ops = NET_OP(#name "_writev");                                \
+        return blz__io_init(io, &ops, IO_WRITEV, net_ref(conn), net_iovec(iov), n);               \
+    }                                                                                             \
+    blz_future *blz_##name##_ready(blz_io *io, const type *conn, int events)                      \
+    {                                                                                             \
+        static const blz_future_ops ops = NET_OP(#name "_ready");                                 \
+        return blz__io_init(io, &ops, IO_POLL, net_ref(conn), NULL, (size_t)events & 5u);         \
+    }                                                                                             \
+    int blz_##name##_close(type *conn)                                                            \
+    {                                                                                             \
+        return net_close(net_mutable_ref(conn));                                                  \
+    }                                                                                             \
+    int blz_##name##_into_fd(type *conn)                                                          \
+    {                                                                                             \
+        return blz__handle_into_fd(net_mutable_ref(conn));                                        \
+    }                                                                                             \
+    _Static_assert(sizeof(type) == sizeof(blz__fd_ref), "a handle is a reference")
+
+/* Defines blz_NAME_set and blz_NAME_get. */
+#define NET_OPTIONS(name, type)                                              \
+    int blz_##name##_set(const type *socket, blz_opt option, int64_t value)  \
+    {                                                                        \
+        return blz__socket_option_set(net_ref(socket), (int)option, value);  \
+    }                                                                        \
+    int blz_##name##_get(const type *socket, blz_opt option, int64_t *value) \
+    {                                                                        \
+        return blz__socket_option_get(net_ref(socket), (int)option, value);  \
+    }                                                                        \
+    _Static_assert(sizeof(type) == sizeof(blz__fd_ref), "a handle is a reference")
+
+/* Takes the descriptor out of the handle, which is none afterwards. */
+int blz__handle_into_fd(blz__fd_ref *ref);
 
 #endif

@@ -9,31 +9,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-_Static_assert(sizeof(blz_tcp) == sizeof(blz__fd_ref), "a handle is a reference");
-
-/* ---- reading and writing ---- */
-
-/* clang-format off */
-#define NET_OP(what) {.name = (what), .poll = blz__io_poll, .cancel = blz__io_cancel}
-/* clang-format on */
-
-blz_future *blz_tcp_read(blz_io *io, const blz_tcp *conn, void *buf, size_t len)
-{
-    static const blz_future_ops ops = NET_OP("tcp_read");
-    return blz__io_init(io, &ops, IO_READ, net_ref(conn), buf, len);
-}
-
-static blz_future *all_of_it(blz_future *io)
-{
-    ((struct io *)io)->flags |= IO_ALL;
-    return io;
-}
-
-blz_future *blz_tcp_read_exact(blz_io *io, const blz_tcp *conn, void *buf, size_t len)
-{
-    static const blz_future_ops ops = NET_OP("tcp_read_exact");
-    return all_of_it(blz__io_init(io, &ops, IO_READ, net_ref(conn), buf, len));
-}
+NET_STREAM(tcp, blz_tcp);
+NET_OPTIONS(tcp, blz_tcp);
 
 blz_future *blz_tcp_peek(blz_io *io, const blz_tcp *conn, void *buf, size_t len)
 {
@@ -41,97 +18,109 @@ blz_future *blz_tcp_peek(blz_io *io, const blz_tcp *conn, void *buf, size_t len)
     return blz__io_init(io, &ops, IO_PEEK, net_ref(conn), buf, len);
 }
 
-/* The array is only read, whatever the system's prototypes say. */
-static void *iovec_of(const blz_iovec *iov)
+int64_t blz_tcp_try_read(const blz_tcp *conn, void *buf, size_t len)
 {
-    return (void *)(uintptr_t)iov;
+    return blz__socket_try_recv(net_ref(conn), buf, len);
 }
 
-blz_future *blz_tcp_readv(blz_io *io, const blz_tcp *conn, const blz_iovec *iov, size_t count)
+int64_t blz_tcp_try_write(const blz_tcp *conn, const void *buf, size_t len)
 {
-    static const blz_future_ops ops = NET_OP("tcp_readv");
-    return blz__io_init(io, &ops, IO_READV, net_ref(conn), iovec_of(iov), count);
+    return blz__socket_try_send(net_ref(conn), buf, len);
 }
 
-blz_future *blz_tcp_read_lease(blz_io *io, const blz_tcp *conn, blz_buf *buf)
-{
-    static const blz_future_ops ops = NET_OP("tcp_read_lease");
+/* ---- sending files ---- */
 
-    *buf = (blz_buf){NULL, 0, NULL};
-    return blz__io_init(io, &ops, IO_LEASE, net_ref(conn), buf, 0);
+/* A file that ends before the range does is no error. */
+static blz_poll sendfile_poll(blz_future *self, blz_cx *cx)
+{
+    if (blz__io_poll(self, cx) == BLZ_PENDING)
+        return BLZ_PENDING;
+    if (self->result == -ENODATA)
+        self->result = (int64_t)((struct io *)self)->op.done;
+    return BLZ_READY;
 }
 
-blz_future *blz_tcp_write(blz_io *io, const blz_tcp *conn, const void *buf, size_t len)
+blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, int file, int64_t offset, size_t len)
 {
-    static const blz_future_ops ops = NET_OP("tcp_write");
-    return blz__io_init(io, &ops, IO_WRITE, net_ref(conn), (void *)(uintptr_t)buf, len);
-}
+    static const blz_future_ops ops = {.name = "tcp_sendfile",
+                                       .poll = sendfile_poll,
+                                       .cancel = blz__io_cancel};
 
-blz_future *blz_tcp_write_all(blz_io *io, const blz_tcp *conn, const void *buf, size_t len)
-{
-    static const blz_future_ops ops = NET_OP("tcp_write_all");
-    return all_of_it(blz__io_init(io, &ops, IO_WRITE, net_ref(conn), (void *)(uintptr_t)buf, len));
-}
-
-blz_future *blz_tcp_writev(blz_io *io, const blz_tcp *conn, const blz_iovec *iov, size_t count)
-{
-    static const blz_future_ops ops = NET_OP("tcp_writev");
-    return blz__io_init(io, &ops, IO_WRITEV, net_ref(conn), iovec_of(iov), count);
+    blz__io_init(io, &ops, IO_SENDFILE, net_ref(conn), (void *)(uintptr_t)offset, len);
+    ((struct io *)io)->extra = (void *)(intptr_t)file;
+    return net_all_of_it(&io->future);
 }
 
 /* ---- connecting ---- */
 
-/* At the first poll, because a future that is never polled must not own a socket. */
-static int open_socket(struct io *io, blz_cx *cx)
+static int set_buffers(const blz__fd_ref *ref, const blz_tcp_options *options)
 {
-    const struct sockaddr *sa = io->buf;
-    blz__fd_ref ref;
-    int rc;
+    int rc = 0;
 
-    if (io->len == 0 || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
-        return -EAFNOSUPPORT;
-    rc = blz__socket_new(&ref, blz_cx_rt(cx), sa->sa_family, SOCK_STREAM, FD_STREAM);
-    if (rc < 0)
-        return rc;
-    blz__socket_set(&ref, IPPROTO_TCP, TCP_NODELAY, 1);
-    io->fd = ref.entry;
-    io->generation = (uint32_t)ref.generation;
-    return 0;
+    if (options->send_buffer)
+        rc = blz__socket_option_set(ref, BLZ_OPT_SEND_BUFFER, options->send_buffer);
+    if (rc == 0 && options->recv_buffer)
+        rc = blz__socket_option_set(ref, BLZ_OPT_RECV_BUFFER, options->recv_buffer);
+    return rc;
 }
 
-static blz_poll connect_poll(blz_future *self, blz_cx *cx)
+static int set_up(const blz__fd_ref *ref, const blz_tcp_options *options)
 {
-    struct io *io = (struct io *)self;
-    blz_tcp *conn = io->extra;
+    int rc = set_buffers(ref, options);
+
+    if (rc == 0 && !options->delay)
+        rc = blz__socket_set(ref, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (rc == 0 && options->keepalive)
+        rc = blz__socket_set(ref, SOL_SOCKET, SO_KEEPALIVE, 1);
+    if (rc == 0 && options->reuse_addr)
+        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (rc == 0 && options->reuse_port)
+        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (rc == 0 && options->fast_open)
+        rc = blz__socket_option_set(ref, BLZ_OPT_FAST_OPEN_CONNECT, 1);
+    if (rc == 0 && options->device)
+        rc = blz__socket_device_set(ref, options->device);
+    if (rc == 0 && options->bind)
+        rc = blz__socket_bind(ref, options->bind);
+    return rc;
+}
+
+static int open_tcp(blz__fd_ref *ref, blz_rt *rt, const struct sockaddr *sa, const void *options)
+{
+    static const blz_tcp_options none;
     int rc;
 
-    if (!io->fd) {
-        rc = open_socket(io, cx);
-        if (rc < 0)
-            return blz_future_done(self, rc);
-    }
-    if (blz__io_poll(self, cx) == BLZ_PENDING)
-        return BLZ_PENDING;
-    blz__fd_ref ref = {io->fd, io->generation};
-    if (self->result >= 0)
-        *conn = (blz_tcp){ref.entry, ref.generation};
-    else
-        blz__fd_close(&ref, NULL);
-    return BLZ_READY;
+    if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
+        return -EAFNOSUPPORT;
+    rc = blz__socket_new(ref, rt, sa->sa_family, SOCK_STREAM, FD_STREAM);
+    if (rc < 0)
+        return rc;
+    rc = set_up(ref, options ? options : &none);
+    if (rc < 0)
+        blz__fd_close(ref, NULL);
+    return rc;
+}
+
+blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_addr *addr,
+                                 const blz_tcp_options *options)
+{
+    static const struct connect_ops ops = {
+        .future = {.name = "tcp_connect", .poll = blz__connect_poll, .cancel = blz__io_cancel},
+        .open = open_tcp,
+    };
+    return blz__connect_init(io, &ops, conn, addr, options);
 }
 
 blz_future *blz_tcp_connect(blz_io *io, blz_tcp *conn, const blz_addr *addr)
 {
-    static const blz_future_ops ops = {.name = "tcp_connect",
-                                       .poll = connect_poll,
-                                       .cancel = blz__io_cancel};
-    uint32_t len;
-    const struct sockaddr *sa = blz_addr_sockaddr(addr, &len);
+    return blz_tcp_connect_with(io, conn, addr, NULL);
+}
 
+int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd)
+{
     *conn = (blz_tcp){NULL, 0};
-    blz__io_init(io, &ops, IO_CONNECT, net_ref(conn), (void *)(uintptr_t)sa, len);
-    ((struct io *)io)->extra = conn;
-    return &io->future;
+    return blz__socket_from_fd(net_mutable_ref(conn), rt, fd,
+                               (struct socket_kind){SOCK_STREAM, AF_INET, false}, FD_STREAM);
 }
 
 /* ---- ending, asking ---- */
@@ -139,14 +128,6 @@ blz_future *blz_tcp_connect(blz_io *io, blz_tcp *conn, const blz_addr *addr)
 int blz_tcp_shutdown(const blz_tcp *conn, int how)
 {
     return blz__socket_shutdown(net_ref(conn), how);
-}
-
-int blz_tcp_close(blz_tcp *conn)
-{
-    int rc = blz__fd_close(net_mutable_ref(conn), NULL);
-
-    *conn = (blz_tcp){NULL, 0};
-    return rc;
 }
 
 int blz_tcp_local_addr(const blz_tcp *conn, blz_addr *addr)
@@ -157,4 +138,14 @@ int blz_tcp_local_addr(const blz_tcp *conn, blz_addr *addr)
 int blz_tcp_peer_addr(const blz_tcp *conn, blz_addr *addr)
 {
     return blz__socket_peer_addr(net_ref(conn), addr);
+}
+
+int blz_tcp_set_device(const blz_tcp *conn, const char *device)
+{
+    return blz__socket_device_set(net_ref(conn), device);
+}
+
+int blz_tcp_get_device(const blz_tcp *conn, char device[BLZ_DEVICE_NAME])
+{
+    return blz__socket_device_get(net_ref(conn), device);
 }

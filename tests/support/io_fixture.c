@@ -241,7 +241,6 @@ static void fill_in(struct io_memory *m, enum io_kind kind)
     m->iov[1] = (blz_iovec){m->buf + 24, 40};
     m->lease = (blz_buf){NULL, 0, NULL};
     m->msg = (struct msghdr){.msg_iov = (struct iovec *)(void *)m->iov, .msg_iovlen = 2};
-    m->part = (struct io_sendfile){a_file(), 0, 64};
 }
 
 blz_future *make_io(struct io_memory *m, enum io_kind kind, const blz__fd_ref *ref)
@@ -263,12 +262,13 @@ blz_future *make_io(struct io_memory *m, enum io_kind kind, const blz__fd_ref *r
         buf = &m->msg;
         len = 0;
     } else if (kind == IO_SENDFILE) {
-        buf = &m->part;
-        len = 0;
+        buf = NULL; /* the offset */
     } else if (kind == IO_POLL) {
         len = POLLIN;
     }
-    return blz__io_init(&m->io, &ops, kind, ref, buf, len);
+    blz_future *future = blz__io_init(&m->io, &ops, kind, ref, buf, len);
+    ((struct io *)future)->extra = (void *)(intptr_t)a_file();
+    return future;
 }
 
 void drop_result(struct io_memory *m, enum io_kind kind, int64_t result)

@@ -85,7 +85,6 @@ struct io_memory {
     blz_iovec iov[2];
     blz_buf lease;
     struct msghdr msg;
-    struct io_sendfile part;
 };
 
 /* A future for the kind: reads ask for 64 bytes, writes write 64 (of `file` for sendfile). */

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accepting a connection, for every kind of listener.
+ *
+ * Errors of a single connection (it was gone before we got to it, the network is in trouble) are
+ * passed over: the next one may be fine. When descriptors or memory have run out, trying again at
+ * once would only burn CPU, since the connection stays in the queue and the listener readable; so
+ * the accept pauses, 10 ms at first and each time twice as long, up to a second, and tries again.
+ *
+ *   what             event                    what happens
+ *   ----------------------------------------------------------------------------------------
+ *   accepting        a connection             ready; if cancelled, it is kept for the next accept
+ *   accepting        passing trouble          begins anew
+ *   accepting        out of something         pauses
+ *   pausing          the timer has fired      begins anew
+ *   pausing          cancelled                -ECANCELED
+ *
+ * A connection that comes with a cancellation is chained to the listener's entry (`ext`), by the
+ * `ext` of its own entry: nothing is allocated. The chain is under the lock of the listener's entry,
+ * and belongs to whoever closes it.
+ */
+#include "net/socket.h"
+#include "time/time.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 1000 };
+
+/* What a blz_io holds while an accept pauses: no driver knows it then. */
+struct pause {
+    blz_future future;
+    uint64_t done;
+    uint32_t events;
+    uint32_t kind; /* IO_KINDS, which no operation is */
+    blz_timer timer;
+    blz__fd_ref listener;
+    void *conn;
+    uint32_t pause_ms;
+    bool cancelled;
+};
+
+_Static_assert(sizeof(struct pause) <= sizeof(blz_io), "a pause fits");
+_Static_assert(offsetof(struct pause, kind) == offsetof(struct io, op.kind), "kinds coincide");
+
+static bool is_pausing(const blz_future *self)
+{
+    return ((const struct pause *)self)->kind == IO_KINDS;
+}
+
+/* ---- connections that came too late ---- */
+
+static blz__fd_ref take_kept(const blz__fd_ref *listener)
+{
+    blz__fd *entry = listener->entry, *kept = NULL;
+
+    if (blz__fd_acquire(listener) < 0) /* so that it stays this listener's entry */
+        return (blz__fd_ref){NULL, 0};
+    blz__lock_acquire(&entry->lock);
+    if (!(entry->state & FD_CLOSING))
+        kept = entry->ext;
+    if (kept)
+        blz__store(&entry->ext, kept->ext, RELAXED); /* takes_kept looks without the lock */
+    blz__lock_release(&entry->lock);
+    blz__fd_release(listener);
+    if (!kept)
+        return (blz__fd_ref){NULL, 0};
+    blz__store(&kept->ext, (void *)NULL, RELAXED);
+    return (blz__fd_ref){kept, kept->generation};
+}
+
+void blz__listener_keep(const blz__fd_ref *listener, blz__fd_ref conn)
+{
+    blz__fd *entry = listener->entry;
+    bool closed = blz__fd_acquire(listener) < 0;
+
+    if (!closed) {
+        blz__lock_acquire(&entry->lock);
+        closed = entry->state & FD_CLOSING;
+        if (!closed) {
+            void **end = &entry->ext;
+            while (*end)
+                end = &((blz__fd *)*end)->ext;
+            blz__store(end, (void *)conn.entry, RELAXED); /* takes_kept looks without the lock */
+        }
+        blz__lock_release(&entry->lock);
+        blz__fd_release(listener);
+    }
+    if (closed)
+        blz__fd_close(&conn, NULL);
+}
+
+int blz__listener_into_fd(blz__fd_ref *listener)
+{
+    blz__fd_ref kept;
+
+    while ((kept = take_kept(listener)).entry)
+        blz__fd_close(&kept, NULL);
+    return blz__handle_into_fd(listener);
+}
+
+int blz__listener_close(blz__fd_ref *listener)
+{
+    void *kept = NULL;
+    int rc = blz__fd_close(listener, &kept);
+
+    *listener = (blz__fd_ref){NULL, 0};
+    while (kept) {
+        blz__fd *entry = kept;
+        blz__fd_ref conn = {entry, entry->generation};
+        blz__fd_close(&conn, &kept);
+    }
+    return rc;
+}
+
+/* ---- accepting ---- */
+
+static const blz_future_ops tcp_accept_ops, unix_accept_ops;
+
+static blz__fd_ref listener_of(const struct io *io)
+{
+    return (blz__fd_ref){io->fd, io->generation};
+}
+
+static bool is_passing_trouble(int64_t rc)
+{
+    switch (-rc) {
+    case ECONNABORTED:
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_out_of_something(int64_t rc)
+{
+    return rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS || rc == -ENOMEM;
+}
+
+/* `buf` is the caller's handle, `len` how long the next pause is. */
+static void begin(blz_future *self, const blz_future_ops *ops, blz__fd_ref listener, void *conn,
+                  size_t pause_ms)
+{
+    blz__io_init((blz_io *)self, ops, IO_ACCEPT, &listener, conn, pause_ms);
+}
+
+/* The same in the middle: the future may be a cancel scope, and stays what it is. */
+static void begin_anew(blz_future *self, blz__fd_ref listener, void *conn, size_t pause_ms)
+{
+    uint32_t flags = self->flags;
+
+    begin(self, self->ops, listener, conn, pause_ms);
+    self->flags = flags;
+}
+
+static blz_poll begin_pause(blz_future *self, blz_cx *cx)
+{
+    struct io *io = (struct io *)self;
+    struct pause *pause = (struct pause *)self;
+    blz__fd_ref listener = listener_of(io);
+    void *conn = io->buf;
+    uint32_t ms = (uint32_t)io->len;
+
+    pause->kind = IO_KINDS;
+    pause->timer = (blz_timer){NULL};
+    pause->listener = listener;
+    pause->conn = conn;
+    pause->pause_ms = ms;
+    pause->cancelled = false;
+    self->line = 0;
+    blz_timer_wake_at(&pause->timer,
+                      blz_time_add(blz__rt_now(blz_cx_rt(cx)), blz_time_of(ms, BLZ_MSEC)), cx);
+    return BLZ_PENDING;
+}
+
+/* True: the pause is over, and the operation is an accept again. */
+static bool end_pause(blz_future *self)
+{
+    struct pause *pause = (struct pause *)self;
+    uint32_t next_ms = pause->pause_ms * 2;
+
+    if (blz_timer_is_armed(&pause->timer))
+        return false;
+    begin_anew(self, pause->listener, pause->conn,
+               next_ms < LONGEST_PAUSE_MS ? next_ms : LONGEST_PAUSE_MS);
+    return true;
+}
+
+static blz_poll got_connection(blz_future *self, blz_cx *cx)
+{
+    const struct io *io = (const struct io *)self;
+    blz__fd_ref *conn = io->buf, listener = listener_of(io), ref;
+    int rc = blz__socket_adopt(&ref, blz_cx_rt(cx), (int)self->result,
+                               self->ops == &tcp_accept_ops ? FD_STREAM : 0);
+
+    if (rc == 0 && io_was_cancelled((const blz_io *)self)) {
+        blz__listener_keep(&listener, ref);
+        rc = -ECANCELED;
+    } else if (rc == 0) {
+        *conn = ref;
+    } else if (rc == -ENOMEM && !io_was_cancelled((const blz_io *)self)) {
+        return begin_pause(self, cx); /* that one is lost, but not the listener */
+    }
+    return blz_future_done(self, rc);
+}
+
+/* One that an earlier accept has left; only before this one has begun. */
+static bool takes_kept(blz_future *self)
+{
+    const struct io *io = (const struct io *)self;
+    blz__fd_ref *conn = io->buf, listener = listener_of(io);
+
+    if ((io->flags & (IO_STARTED | IO_CANCELLED)) || !io->fd || !blz__load(&io->fd->ext, RELAXED))
+        return false;
+    *conn = take_kept(&listener);
+    return conn->entry != NULL;
+}
+
+static blz_poll accept_poll(blz_future *self, blz_cx *cx)
+{
+    bool after_pause = false;
+
+    if (is_pausing(self)) {
+        if (((struct pause *)self)->cancelled)
+            return blz_future_done(self, -ECANCELED);
+        if (!end_pause(self))
+            return BLZ_PENDING;
+        after_pause = true;
+    }
+    for (;;) {
+        struct io *io = (struct io *)self;
+        if (takes_kept(self))
+            return blz_future_done(self, 0);
+        if (blz__io_poll(self, cx) == BLZ_PENDING)
+            return BLZ_PENDING;
+        if (self->result >= 0)
+            return got_connection(self, cx);
+        if (self->result == -EBADF && after_pause)
+            return blz_future_done(self, -ECANCELED); /* closed meanwhile */
+        if (!is_passing_trouble(self->result) && !is_out_of_something(self->result))
+            return BLZ_READY;
+        if (io_was_cancelled((blz_io *)self))
+            return blz_future_done(self, -ECANCELED);
+        if (is_out_of_something(self->result))
+            return begin_pause(self, cx);
+        begin_anew(self, listener_of(io), io->buf, io->len);
+    }
+}
+
+static void accept_cancel(blz_future *self, blz_cx *cx)
+{
+    struct pause *pause = (struct pause *)self;
+
+    if (!is_pausing(self)) {
+        blz__io_cancel(self, cx);
+        return;
+    }
+    pause->cancelled = true;
+    blz_timer_cancel(&pause->timer);
+}
+
+static const blz_future_ops tcp_accept_ops = {.name = "accept",
+                                              .poll = accept_poll,
+                                              .cancel = accept_cancel};
+static const blz_future_ops unix_accept_ops = {.name = "unix_accept",
+                                               .poll = accept_poll,
+                                               .cancel = accept_cancel};
+
+blz_future *blz__accept_init(blz_io *io, const blz__fd_ref *listener, void *conn, bool is_tcp)
+{
+    blz__fd_ref *out = conn;
+
+    *out = (blz__fd_ref){NULL, 0};
+    begin(&io->future, is_tcp ? &tcp_accept_ops : &unix_accept_ops, *listener, conn,
+          FIRST_PAUSE_MS);
+    return &io->future;
+}
