@@ -218,10 +218,11 @@ static void a_close_while_the_operation_pauses(void)
     hand.cx.budget = 0;
     model_assert(poll_task(read) == BLZ_PENDING);
     hand.cx.budget = 10;
+    silent = true;
     model_thread thread = model_start(closer, NULL);
     int64_t result = await_op(read, poll_task(read));
     model_join(thread);
-    model_assert(result == 2 * STEP || result == -ECANCELED);
+    model_assert(result == -ECANCELED); /* nothing but the close can have ended it */
     tear_down();
 }
 
@@ -244,7 +245,7 @@ static void a_close_and_a_cancellation_at_once(void)
     blz_future *read = reading(STEP);
     model_assert(poll_task(read) == BLZ_PENDING);
     model_thread thread = model_start(closer, NULL);
-    small_rt_be(&rt->workers[1]);
+    small_rt_be(&rt->workers[0]); /* where the task is by now: it is a request, too */
     read->ops->cancel(read, &hand.cx);
     int64_t result = await_op(read, poll_task(read));
     model_join(thread);

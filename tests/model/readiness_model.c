@@ -174,6 +174,7 @@ static void data_against_a_read_that_begins_to_wait_elsewhere(void)
 static void a_short_read_forgets_no_later_edge(void)
 {
     set_up_registered();
+    blz__fetch_or(&conn.entry->ready[FD_IN], FD_READY, RELAXED);
     fake_kernel_arrive(1, false);
     model_thread peer = model_start(one_byte, NULL);
     model_thread worker = model_start(home, NULL);
@@ -417,6 +418,43 @@ static void a_close_against_an_edge_that_brings_nothing(void)
     tear_down();
 }
 
+/* As another thread does that knows of the operation through its entry. */
+static void ask_to_end(struct io *io)
+{
+    blz_worker *self = blz__worker_current();
+
+    small_rt_be(NULL);
+    blz__lock_acquire(&io->fd->lock);
+    bool asked = blz__op_ask(&io->op);
+    blz__lock_release(&io->fd->lock);
+    model_assert(asked);
+    blz__op_send_cancel(&io->op);
+    small_rt_be(self);
+}
+
+/*
+ * The request goes to worker 1, where the operation has begun; it is armed for worker 0, which has
+ * an old edge that makes it try in vain. The request must not fall in between.
+ */
+static void a_request_to_end_against_an_edge_that_brings_nothing(void)
+{
+    set_up_registered();
+    fake_kernel_arrive(1, false);
+    small_rt_be(&rt->workers[0]);
+    fetched = fake_kernel_fetch(&rt->workers[0]);
+    blz__fetch_or(&conn.entry->ready[FD_IN], FD_READY, RELAXED);
+    model_assert(poll_on(1, reading(1)) == BLZ_READY); /* the byte of that edge */
+    model_thread worker = model_start(report_fetched, NULL);
+    fake_kernel_meanwhile = ask_to_end;
+    blz_future *read = reading(1);
+    poll_on(1, read);
+    turn(1);
+    model_join(worker);
+    settle(1, read);
+    model_assert(is_ready(read) && read->result == -ECANCELED);
+    tear_down();
+}
+
 /* The entry has been closed and serves another descriptor when the home reports an old edge. */
 static void an_edge_of_a_previous_descriptor_is_dropped(void)
 {
@@ -451,6 +489,7 @@ static const struct model models[] = {
     MODEL(a_cancellation_against_an_edge, .preemptions = 3, .reduce = true),
     MODEL(a_close_against_a_read_that_begins_to_wait, .preemptions = 3, .reduce = true),
     MODEL(a_close_against_an_edge_that_brings_nothing, .reduce = true),
+    MODEL(a_request_to_end_against_an_edge_that_brings_nothing, .preemptions = 3, .reduce = true),
     MODEL(an_edge_of_a_previous_descriptor_is_dropped, .preemptions = 3, .reduce = true),
 };
 

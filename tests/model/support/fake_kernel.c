@@ -23,6 +23,8 @@ static uint32_t word;
 static uint64_t tokens[MAX_REGISTRATIONS]; /* by serial number: written once, before the word */
 static uint32_t closed[MAX_FD];            /* accessed like the descriptor that it stands for */
 
+void (*fake_kernel_meanwhile)(struct io *io);
+
 struct fake_ready {
     ready_driver ready;
     const blz_allocator *allocator;
@@ -31,6 +33,7 @@ struct fake_ready {
 void fake_kernel_reset(void)
 {
     word = 0;
+    fake_kernel_meanwhile = NULL;
     for (int i = 0; i < MAX_FD; i++)
         closed[i] = 0;
     model_forget(&word, sizeof word);
@@ -83,10 +86,20 @@ static int64_t take(uint32_t len)
     return now & ENDED ? 0 : -EAGAIN;
 }
 
+static void let_happen(struct io *io)
+{
+    void (*meanwhile)(struct io *) = fake_kernel_meanwhile;
+
+    fake_kernel_meanwhile = NULL;
+    if (meanwhile)
+        meanwhile(io);
+}
+
 int64_t blz__io_attempt(struct io *io)
 {
     uint32_t now;
 
+    let_happen(io);
     model_assert(io->fd->fd >= 0 && io->fd->fd < MAX_FD);
     blz__plain_read(&closed[io->fd->fd]);
     model_assert(closed[io->fd->fd] == 0);

@@ -28,6 +28,9 @@ void fake_kernel_reset(void);
 /* Bytes for us, and perhaps the end of the stream, which comes with the bytes or without any. */
 void fake_kernel_arrive(unsigned bytes, bool ended);
 
+/* What happens during the next system call, once; or NULL. */
+extern void (*fake_kernel_meanwhile)(struct io *io);
+
 /* What is there: bytes, and 1000 for the end. */
 unsigned fake_kernel_level(void);
 
