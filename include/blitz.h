@@ -8,6 +8,7 @@
 #include <blitz/base.h>
 #include <blitz/blocking.h>
 #include <blitz/combine.h>
+#include <blitz/connect.h>
 #include <blitz/dns.h>
 #include <blitz/future.h>
 #include <blitz/io.h>

@@ -27,18 +27,18 @@
  *
  *     -EINVAL           not a name, or not a service
  *     -ENAMETOOLONG     a name or a label that is too long
- *     -ENOENT           there is no such name                              EAI_NONAME
- *     -ENODATA          the name exists, but has no address                EAI_NODATA
- *     -EAFNOSUPPORT     none of the family that was asked for              EAI_ADDRFAMILY, EAI_FAMILY
- *     -EAGAIN           no answer now; later perhaps                       EAI_AGAIN
- *     -EREMOTEIO        the name server says that it cannot answer         EAI_FAIL
- *     -EPROTONOSUPPORT  no such service                                    EAI_SERVICE
- *     -ESOCKTNOSUPPORT  the kind of socket makes no sense                  EAI_SOCKTYPE
- *     -ENOMEM           no memory                                          EAI_MEMORY
- *     -EOVERFLOW        an answer that does not fit                        EAI_OVERFLOW
- *     -EILSEQ           an international name that makes no sense          EAI_IDN_ENCODE
- *     -EINTR            interrupted                                        EAI_INTR
- *     -EPROTO           the resolver does not like how it is asked         EAI_BADFLAGS
+ *     -ENOENT           there is no such name                        EAI_NONAME
+ *     -ENODATA          the name exists, but has no address          EAI_NODATA
+ *     -EAFNOSUPPORT     none of the family that was asked for        EAI_ADDRFAMILY, _FAMILY
+ *     -EAGAIN           no answer now; later perhaps                 EAI_AGAIN
+ *     -EREMOTEIO        the name server says that it cannot answer   EAI_FAIL
+ *     -EPROTONOSUPPORT  no such service                              EAI_SERVICE
+ *     -ESOCKTNOSUPPORT  the kind of socket makes no sense            EAI_SOCKTYPE
+ *     -ENOMEM           no memory                                    EAI_MEMORY
+ *     -EOVERFLOW        an answer that does not fit                  EAI_OVERFLOW
+ *     -EILSEQ           an international name that makes no sense    EAI_IDN_ENCODE
+ *     -EINTR            interrupted                                  EAI_INTR
+ *     -EPROTO           the resolver does not like how it is asked   EAI_BADFLAGS
  *     -EIO              any other error of the resolver
  *     -ECANCELED        the task has been cancelled
  *     and whatever the system says (EAI_SYSTEM), -EIO if it says nothing.
@@ -116,8 +116,8 @@ typedef struct blz_dns {
 /*
  * Looks a name up: the number of addresses, which is not 0, in *addrs, in the order in which they
  * should be tried (RFC 6724). `service` is a port ("443") or a name ("https"); NULL is port 0.
- * `hints` may be NULL, and is copied; `host` and `service` must stay until the first poll. *addrs is
- * overwritten: empty, until there is a result. Errors: above. Interruptible: the await ends at
+ * `hints` may be NULL, and is copied; `host` and `service` must stay until the first poll. *addrs
+ * is overwritten: empty, until there is a result. Errors: above. Interruptible: the await ends at
  * once, the resolver goes on by itself and nobody sees what it finds. [task]
  */
 BLZ_API blz_future *blz_lookup(blz_dns *op, blz_addrs *addrs, const char *host, const char *service,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of addresses: an array that grows. It carries its allocator, so it may outlive a runtime. */
+/* Lists of addresses: arrays that grow. They carry their allocator, and may outlive a runtime. */
 #include <blitz/dns.h>
 
 #include "base/alloc.h"
