@@ -159,8 +159,9 @@ void open_pair(struct pair *pair, blz_rt *rt, enum pair_kind kind)
     pair->far = fds[1];
     if (pair->far >= 0)
         set_nonblocking(pair->far);
-    pair->ours =
-        adopt_fd(rt, fds[0], (socket ? FD_SOCKET : 0) | (kind == PAIR_LISTENER ? FD_SHARED : 0));
+    pair->ours = adopt_fd(rt, fds[0],
+                          (socket ? FD_SOCKET : 0) | (kind == PAIR_TCP ? FD_STREAM : 0) |
+                              (kind == PAIR_LISTENER ? FD_SHARED : 0));
 }
 
 void close_pair(struct pair *pair)
