@@ -177,7 +177,7 @@ static bool try_again(struct poll_driver *d, struct io *io)
  */
 static BLZ_COLD int wait_in_pieces(struct poll_driver *d, int64_t deadline_ns)
 {
-    enum { PIECE = 256 };
+    enum { PIECE = 16 };
     struct timespec a_while = {.tv_nsec = deadline_ns == 0 ? 0 : 1000000};
     int all = 0, n;
 

@@ -50,7 +50,8 @@ static int init_ring(struct uring_driver *d, unsigned mode, uint32_t cq_entries)
         .cq_entries = cq_entries,
     };
     unsigned needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL;
-    int rc = io_uring_queue_init_params(SQ_ENTRIES, &d->ring, &params);
+    int rc = io_uring_queue_init_params(cq_entries < SQ_ENTRIES ? cq_entries : SQ_ENTRIES, &d->ring,
+                                        &params);
 
     if (rc < 0)
         return rc;
@@ -371,12 +372,16 @@ static void complete_polled(struct uring_driver *d, struct io *io, int res)
 
 /*
  * The ring does not wait on our behalf: the descriptor is in non-blocking mode, or there was no
- * buffer. Then we wait for readiness first, and attempt it.
+ * buffer. Then we wait for readiness first, and attempt it; unless it is to end.
  */
-static bool must_be_polled(const struct io *io, int res)
+static bool has_not_happened(const struct io *io, int res)
 {
-    return (res == -EAGAIN || (res == -ENOBUFS && io->op.kind == IO_LEASE)) &&
-           !(blz__load(&io->op.events, RELAXED) & OP_CANCEL);
+    return res == -EAGAIN || (res == -ENOBUFS && io->op.kind == IO_LEASE);
+}
+
+static bool is_cancelled(const struct io *io)
+{
+    return blz__load(&io->op.events, RELAXED) & OP_CANCEL;
 }
 
 static void note_more(const struct io *io, uint32_t flags, int res)
@@ -394,7 +399,7 @@ static void complete(struct uring_driver *d, struct io *io, int res, uint32_t fl
     }
     if (io->op.kind == IO_LEASE)
         blz__uring_take_lease(d, io, res, flags);
-    if (must_be_polled(io, res)) {
+    if (has_not_happened(io, res) && !is_cancelled(io)) {
         if (!submit_now(d, io, true))
             put_off(d, io);
         return;
@@ -402,7 +407,7 @@ static void complete(struct uring_driver *d, struct io *io, int res, uint32_t fl
     if (io->op.kind == IO_READ || io->op.kind == IO_LEASE)
         note_more(io, flags, res);
     note_room(io, res);
-    if (res == -EAGAIN || res == -EINTR)
+    if (has_not_happened(io, res) || res == -EINTR)
         res = -ECANCELED; /* that is what became of a wait that was cancelled */
     blz__io_complete(&d->base, io, res);
 }

@@ -298,7 +298,7 @@ BLZ_ASYNC(blocks)
 struct starts_then_blocks {
     BLZ_FRAME;
     struct event *blocking, *enough;
-    blz_handle *handle;
+    blz_handle *blocker, *handle;
     int kind;
     blz__fd_ref ref;
 };
@@ -307,7 +307,8 @@ struct starts_then_blocks {
 BLZ_ASYNC(starts_then_blocks)
 {
     BLZ_BEGIN;
-    check(BLZ_SPAWN(blocks, .blocking = self->blocking, .enough = self->enough) == 0);
+    check(BLZ_SPAWN_JOIN(self->blocker, blocks, .blocking = self->blocking,
+                         .enough = self->enough) == 0);
     check(BLZ_SPAWN_JOIN(self->handle, does_io, .kind = self->kind, .ref = self->ref) == 0);
     BLZ_END(0);
 }
@@ -320,11 +321,11 @@ static void remote(blz_rt *rt, bool close_it, bool data)
     for (int i = 0; i < NR_REMOTE_KINDS; i++) {
         struct event blocking = EVENT_INIT, enough = EVENT_INIT;
         struct pair pair;
-        blz_handle handle;
+        blz_handle handle, blocker;
         open_pair(&pair, rt, PAIR_TCP);
         assert_int_equal(BLZ_BLOCK_ON(rt, starts_then_blocks, .blocking = &blocking,
-                                      .enough = &enough, .handle = &handle, .kind = remote_kinds[i],
-                                      .ref = pair.ours),
+                                      .enough = &enough, .blocker = &blocker, .handle = &handle,
+                                      .kind = remote_kinds[i], .ref = pair.ours),
                          0);
         event_wait(&blocking, 1);
         if (data)
@@ -334,6 +335,7 @@ static void remote(blz_rt *rt, bool close_it, bool data)
         else
             blz_handle_cancel(&handle);
         event_post(&enough);
+        assert_int_equal(blz_handle_wait(&blocker), 0);
         assert_int_equal(blz_handle_wait(&handle), 0);
         if (handle.result != -EBADF) /* it had not started: the other task was taken first */
             assert_true(handle.result == -ECANCELED || (data && handle.result > 0));
@@ -502,10 +504,16 @@ static int misuse(const struct io_config *config, int out)
     blz_rt *rt;
 
     alarm(20);
+    options.embedded = true; /* a child of a program with threads makes none of its own */
+    options.workers = 1;
+    options.watchdog_ns = -1;
     if (dup2(out, STDERR_FILENO) < 0 || blz_rt_new(&rt, &options) < 0)
         return 1;
     open_pair(&pair, rt, PAIR_UNIX);
-    return (int)BLZ_BLOCK_ON(rt, reuses, .ref = pair.ours);
+    if (BLZ_SPAWN_ON(rt, NULL, reuses, .ref = pair.ours) < 0)
+        return 2;
+    blz_rt_turn(rt);
+    return 3;
 }
 
 static void an_operation_in_flight_is_not_started_again(void **state)
