@@ -113,10 +113,16 @@
  * Awaits another async function in place: BLZ_CALL(self->rc, self->child, fetch, .url = url). Its
  * frame is `slot`, a member of ours of type struct fetch.
  */
-#define BLZ_CALL(...) BLZ_CALL_(__VA_ARGS__, )
-#define BLZ_CALL_(dst, slot, fn, ...) \
-    BLZ_AWAIT(dst,                    \
-              ((slot) = (struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, &(slot).blz_frame))
+#define BLZ_CALL(...)                 BLZ_CALL_(__VA_ARGS__, )
+#define BLZ_CALL_(dst, slot, fn, ...) BLZ_AWAIT(dst, BLZ_FUTURE_(slot, fn, __VA_ARGS__))
+
+/*
+ * Another async function as a future, to be awaited with a limit, shielded, or in a race:
+ * BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, BLZ_SEC, BLZ_FUTURE(self->child, fetch, ...))).
+ */
+#define BLZ_FUTURE(slot, ...) BLZ_FUTURE_(slot, __VA_ARGS__, )
+#define BLZ_FUTURE_(slot, fn, ...) \
+    ((slot) = (struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, &(slot).blz_frame)
 
 /* A boxed call, for recursion: BLZ_AWAIT(self->rc, BLZ_BOX(&self->box, walk, .node = left)). */
 #define BLZ_BOX(box, ...) BLZ_BOX_(box, __VA_ARGS__, )

@@ -58,28 +58,27 @@ test_embed() {
     grep -q 'x: Invalid argument' "$work/error" || fail "x is taken for a number"
 }
 
-test_demo() {
-    "$program" >"$work/output" || fail "the demo exited with $?"
-    # The order: statistics, dump, cancellation, watchdog, the end.
-    grep -qE '^  1\.[0-9] s .*(K|M|[0-9]) ' "$work/output" || fail "no line of statistics"
-    grep -qE '^      session at demo.c:[0-9]+ > request at demo.c:[0-9]+ > query at demo.c:[0-9]+ > ring$' \
-        "$work/output" || fail "no backtrace of a session"
-    grep -q '200 sessions cancelled, 200 said goodbye' "$work/output" || fail "no cancellation"
-    grep -q 'watchdog: task [0-9]*, "hog", has been blocking worker' "$work/output" ||
-        fail "the watchdog is blind"
-    grep -q 'shut down in' "$work/output" || fail "no end"
-}
-
-# Ctrl-C ends it in time, in good order.
-test_demo_interrupted() {
-    "$program" >"$work/output" &
-    local pid=$! tries=0
-    until grep -q '1\.[0-9] s' "$work/output" || [ $((tries++)) -gt 300 ]; do
-        sleep 0.05
-    done
-    kill -INT $pid
-    wait $pid || fail "the demo exited with $? after Ctrl-C"
-    grep -q 'shut down in' "$work/output" || fail "no end after Ctrl-C"
+# Two clients at once, and one that goes without a word.
+test_echo() {
+    local tries=0
+    "$program" 2>"$work/error" &
+    pid=$!
+    trap 'kill $pid 2>/dev/null; rm -rf "$work"' EXIT
+    until exec 3<>/dev/tcp/127.0.0.1/7000; do
+        [ $((tries++)) -lt 300 ] || fail "nobody listens on port 7000"
+        sleep 0.02
+    done 2>/dev/null
+    if ! kill -0 $pid; then # somebody else does
+        grep -q 'Address already in use' "$work/error" || fail "it has ended: $(cat "$work/error")"
+        return
+    fi
+    exec 4<>/dev/tcp/127.0.0.1/7000 5<>/dev/tcp/127.0.0.1/7000
+    echo first >&3
+    echo second >&4
+    exec 5>&-
+    read -r -t 10 -u 4 line && [ "$line" = second ] || fail "no echo for the second client"
+    read -r -t 10 -u 3 line && [ "$line" = first ] || fail "no echo for the first client"
+    kill $pid
 }
 
 "test_$1"

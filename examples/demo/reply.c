@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replies: a status line, some headers, a body. */
+#include "demo.h"
+
+#include <string.h>
+#include <time.h>
+
+static const char *name_of(int status)
+{
+    static const struct {
+        int status;
+        const char *name;
+    } names[] = {
+        {200, "OK"},
+        {400, "Bad Request"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {417, "Expectation Failed"},
+        {431, "Request Header Fields Too Large"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].status == status)
+            return names[i].name;
+    return "Error";
+}
+
+static void put_head(struct bytes *out, int status, const char *type, size_t len)
+{
+    time_t now = time(NULL);
+    char date[32];
+    struct tm tm;
+
+    gmtime_r(&now, &tm);
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    bytes_print(out,
+                "HTTP/1.1 %d %s\r\n"
+                "Date: %s\r\n"
+                "Content-Type: %s\r\n"
+                "Content-Length: %zu\r\n",
+                status, name_of(status), date, type, len);
+}
+
+static void put_text(struct bytes *out, const char *text)
+{
+    bytes_add(out, text, strlen(text));
+}
+
+void reply(struct bytes *out, const struct exchange *x, const struct bytes *body)
+{
+    struct bytes failure = {0};
+
+    if (x->status != 200) {
+        bytes_print(&failure, "%d %s\n", x->status, name_of(x->status));
+        body = &failure;
+    }
+    put_head(out, x->status, x->status == 200 ? x->page->type : "text/plain", body->len);
+    if (x->status == 405)
+        bytes_print(out, "Allow: %s\r\n", x->page->methods);
+    if (x->close)
+        put_text(out, "Connection: close\r\n");
+    else if (x->request.minor == 0)
+        put_text(out, "Connection: keep-alive\r\n");
+    put_text(out, "\r\n");
+    if (x->request.method != HTTP_HEAD)
+        bytes_add(out, body->data, body->len);
+    out->failed |= body->failed;
+    bytes_free(&failure);
+}
