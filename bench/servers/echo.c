@@ -37,28 +37,32 @@ BLZ_ASYNC(echo)
     BLZ_END(self->n);
 }
 
+static int on_conn(void *arg, blz_tcp conn)
+{
+    (void)arg;
+    return BLZ_SPAWN(echo, .conn = conn);
+}
+
 struct serve {
     BLZ_FRAME;
     int port;
     blz_listener ln;
-    blz_tcp conn;
-    blz_io io;
+    blz_serve_op op;
     int64_t rc;
 };
 
 BLZ_ASYNC(serve)
 {
-    char address[32];
+    blz_addr addr;
 
     BLZ_BEGIN;
-    snprintf(address, sizeof address, "127.0.0.1:%d", self->port);
-    self->rc = blz_listen(&self->ln, address);
-    while (self->rc >= 0) {
-        BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->ln, &self->conn));
-        if (self->rc >= 0 && BLZ_SPAWN(echo, .conn = self->conn) < 0)
-            blz_tcp_close(&self->conn);
-    }
+    addr = blz_addr_loopback(BLZ_ADDR_V4, (uint16_t)self->port);
+    self->rc = blz_listen_with(&self->ln, &addr, &(blz_listen_options){.spread = true});
+    if (self->rc < 0)
+        goto out;
+    BLZ_AWAIT(self->rc, blz_serve(&self->op, &self->ln, on_conn, NULL));
     blz_listener_close(&self->ln);
+out:
     BLZ_END(self->rc);
 }
 

@@ -57,7 +57,7 @@ typedef struct blz_listen_options {
     bool keep_addr;  /* do not set SO_REUSEADDR */
     bool v6_only;    /* an IPv6 listener takes no IPv4 */
     bool delay;      /* do not set TCP_NODELAY on connections */
-    bool spread;     /* blz_serve listens on every worker; sets reuse_port */
+    bool spread;     /* blz_serve accepts on every worker; implies reuse_port */
     int fast_open;   /* connections that may bring data with their first packet; default: none */
     const char *device; /* only connections that come through this network interface */
     uint64_t reserved[2];
@@ -98,6 +98,32 @@ BLZ_API BLZ_NODISCARD int blz_listener_from_fd(blz_listener *listener, blz_rt *r
 
 /* The other way round: the descriptor, which the caller closes. -EBUSY: an accept waits. */
 BLZ_API int blz_listener_into_fd(blz_listener *listener);
+
+/* ---- Serving ---- */
+
+typedef struct blz_serve_op {
+    blz_future future;
+    uint64_t private_[28];
+} blz_serve_op;
+
+/*
+ * Accepts connections and calls on_conn(arg, conn) for each, which typically spawns a task:
+ *
+ *     static int on_conn(void *arg, blz_tcp conn) { return BLZ_SPAWN(echo, .conn = conn); }
+ *
+ *     BLZ_AWAIT(self->rc, blz_serve(&self->op, &self->listener, on_conn, NULL));
+ *
+ * With listen_options.spread every worker accepts, from a socket of its own at the same address, and
+ * calls on_conn itself, so that the task begins there; the system spreads the connections evenly.
+ * Without, one worker does. on_conn must not block. The connection is its; but if it gives a
+ * negative value the connection is closed, and serving goes on.
+ *
+ * Ends with -ECANCELED when it is cancelled or the listener is closed, after the last call of
+ * on_conn; -EBADF: was closed already; or what the system says when it cannot accept at all.
+ * Connections that wait to be accepted by then are kept for the next accept. [task]
+ */
+BLZ_API blz_future *blz_serve(blz_serve_op *op, const blz_listener *listener,
+                              int (*on_conn)(void *arg, blz_tcp conn), void *arg);
 
 /* ---- Connecting ---- */
 

@@ -34,6 +34,7 @@ enum {
     FD_FOREIGN = 0x4,  /* not ours: is never closed by us */
     FD_NONBLOCK = 0x8, /* system calls on it do not wait */
     FD_STREAM = 0x10,  /* plain bytes: a read that gives less than it could has taken all */
+    FD_SPREAD = 0x20,  /* a listener that may have more sockets at its address; src/net's */
 };
 
 /* What has become of it. */

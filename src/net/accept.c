@@ -23,6 +23,8 @@
 #include "time/time.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 1000 };
@@ -111,6 +113,37 @@ int blz__listener_close(blz__fd_ref *listener)
         blz__fd_close(&conn, &kept);
     }
     return rc;
+}
+
+/* Accepts what is there already. */
+static void accept_waiting(int fd, const blz__fd_ref *heir)
+{
+    struct pollfd waiting = {.fd = fd, .events = POLLIN};
+    blz_rt *rt = blz_rt_current();
+    int mode = blz__io_mode(rt), conn;
+
+    while (poll(&waiting, 1, 0) == 1) {
+        blz__fd_ref ref;
+        conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | (mode & FD_NONBLOCK ? SOCK_NONBLOCK : 0));
+        if (conn < 0)
+            return;
+        if (blz__socket_adopt(&ref, rt, conn, FD_STREAM) == 0)
+            blz__listener_keep(heir, ref);
+    }
+}
+
+void blz__listener_retire(blz__fd_ref *clone, const blz__fd_ref *heir)
+{
+    blz__fd_ref kept;
+    int fd = blz__fd_acquire(clone);
+
+    if (fd < 0)
+        return;
+    while ((kept = take_kept(clone)).entry)
+        blz__listener_keep(heir, kept);
+    accept_waiting(fd, heir);
+    blz__fd_release(clone);
+    blz__listener_close(clone);
 }
 
 /* ---- accepting ---- */

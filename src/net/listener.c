@@ -54,7 +54,8 @@ int blz_listen_with(blz_listener *listener, const blz_addr *addr, const blz_list
     if (family != BLZ_ADDR_V4 && family != BLZ_ADDR_V6)
         return -EAFNOSUPPORT;
     rc = blz__socket_new(&ref, o->rt ? o->rt : blz_rt_current(),
-                         family == BLZ_ADDR_V4 ? AF_INET : AF_INET6, SOCK_STREAM, FD_SHARED);
+                         family == BLZ_ADDR_V4 ? AF_INET : AF_INET6, SOCK_STREAM,
+                         FD_SHARED | (o->spread ? FD_SPREAD : 0));
     if (rc < 0)
         return rc;
     rc = set_up(&ref, addr, o);
@@ -69,6 +70,88 @@ int blz_listen_with(blz_listener *listener, const blz_addr *addr, const blz_list
     *listener = (blz_listener){ref.entry, ref.generation};
     return 0;
 }
+
+/* ---- another one at the same address ---- */
+
+/* Options that a listener's connections inherit, or that must be the same to share the address. */
+static const blz_opt copied[] = {
+    BLZ_OPT_REUSE_ADDR,
+    BLZ_OPT_REUSE_PORT,
+    BLZ_OPT_V6_ONLY,
+    BLZ_OPT_NODELAY,
+    BLZ_OPT_KEEPALIVE,
+    BLZ_OPT_KEEPALIVE_IDLE,
+    BLZ_OPT_KEEPALIVE_COUNT,
+    BLZ_OPT_KEEPALIVE_INTERVAL,
+    BLZ_OPT_USER_TIMEOUT,
+    BLZ_OPT_LINGER,
+    BLZ_OPT_TTL,
+    BLZ_OPT_TRAFFIC_CLASS,
+};
+
+static int copy_options(const blz__fd_ref *from, const blz__fd_ref *to)
+{
+    char device[BLZ_DEVICE_NAME];
+    int64_t value;
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof copied / sizeof *copied && rc == 0; i++)
+        if (blz__socket_option_get(from, copied[i], &value) == 0)
+            rc = blz__socket_option_set(to, copied[i], value);
+    if (rc == 0 && blz__socket_device_get(from, device) == 0 && device[0])
+        rc = blz__socket_device_set(to, device);
+    return rc;
+}
+
+/* Known after the listen: it may be set later, and shrinks what is waiting. */
+static int copy_fast_open(const blz__fd_ref *from, const blz__fd_ref *to)
+{
+    int64_t value;
+
+    if (blz__socket_option_get(from, BLZ_OPT_FAST_OPEN, &value) < 0 || value == 0)
+        return 0;
+    return blz__socket_option_set(to, BLZ_OPT_FAST_OPEN, value);
+}
+
+/* Of a listener the system tells it in a field that has another meaning otherwise; as ss(8) has it. */
+static int backlog_of(const blz__fd_ref *ref)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof info;
+    int fd = blz__fd_acquire(ref), backlog = 0;
+
+    if (fd < 0)
+        return 0;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+        backlog = (int)info.tcpi_sacked;
+    blz__fd_release(ref);
+    return backlog;
+}
+
+int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from)
+{
+    blz_addr addr;
+    int rc = blz__socket_local_addr(from, &addr);
+
+    if (rc < 0)
+        return rc;
+    rc = blz__socket_new(ref, rt, blz_addr_family(&addr) == BLZ_ADDR_V4 ? AF_INET : AF_INET6,
+                         SOCK_STREAM, FD_SHARED);
+    if (rc < 0)
+        return rc;
+    rc = copy_options(from, ref);
+    if (rc == 0)
+        rc = blz__socket_bind(ref, &addr);
+    if (rc == 0)
+        rc = listen_on(ref, backlog_of(from));
+    if (rc == 0)
+        rc = copy_fast_open(from, ref);
+    if (rc < 0)
+        blz__fd_close(ref, NULL);
+    return rc;
+}
+
+/* ---- what programs call ---- */
 
 int blz_listen(blz_listener *listener, const char *address)
 {

@@ -80,6 +80,12 @@ void blz__listener_keep(const blz__fd_ref *listener, blz__fd_ref conn);
 /* Closes the listener, and what it has kept. -EBADF */
 int blz__listener_close(blz__fd_ref *listener);
 
+/* Another listener at the same address, as the first. 0 or a negative errno. */
+int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from);
+
+/* Closes a clone; what it has kept, and what waits to be accepted, is kept by `heir`. [worker] */
+void blz__listener_retire(blz__fd_ref *clone, const blz__fd_ref *heir);
+
 /* Takes its descriptor out, and closes what it has kept. -EBADF, -EBUSY */
 int blz__listener_into_fd(blz__fd_ref *listener);
 

@@ -24,6 +24,15 @@ struct blz__io *blz__rt_io(const blz_rt *rt);
 /* What its drivers are; chosen at the first call, by trying. A negative errno in *rc, and NULL. */
 const blz__driver_ops *blz__rt_driver_ops(blz_rt *rt, int *rc);
 
+/*
+ * Spawns a task that is pinned (args->local) to any worker of this thread's runtime: 0 or a negative
+ * errno, as blz_spawn. [task]
+ */
+int blz__spawn_pinned(const blz_spawn_args *args, const void *frame, size_t size, unsigned worker);
+
+/* The number of the worker that this thread is. [worker] */
+unsigned blz__worker_index(void);
+
 /* ---- What the scheduler needs from src/io ---- */
 
 /*

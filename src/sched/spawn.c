@@ -35,7 +35,7 @@ static inline const char *origin_of(const blz_spawn_args *args, const void *fram
 }
 
 /* The parts that only some tasks have. The task is not published yet. */
-static BLZ_COLD int add_extras(blz_task *task, const blz_spawn_args *args, const blz_worker *w)
+static BLZ_COLD int add_extras(blz_task *task, const blz_spawn_args *args, uint32_t pin)
 {
     int rc = 0;
 
@@ -44,20 +44,20 @@ static BLZ_COLD int add_extras(blz_task *task, const blz_spawn_args *args, const
     if (rc == 0 && args->local) {
         rc = blz__task_make_ext(task);
         if (rc == 0)
-            task_ext(task)->pinned_to = w->index;
+            task_ext(task)->pinned_to = pin;
     }
     if (rc < 0 && task_has_ext(task))
         blz__task_drop_ext(task);
     return rc;
 }
 
-/* Fills the block. 0, or a negative errno and the block is still the caller's. */
+/* Fills the block; `pin` is the worker of a pinned task. 0, or a negative errno and the block is still the caller's. */
 static inline int prepare(blz_task *task, const blz_spawn_args *args, const void *frame,
-                          size_t size, uint64_t id, const blz_worker *w)
+                          size_t size, uint64_t id, uint32_t pin)
 {
     blz__task_init(task, frame, size, origin_of(args, frame), id);
     if (blz_unlikely(args->name || args->local)) {
-        int rc = add_extras(task, args, w);
+        int rc = add_extras(task, args, pin);
         if (rc < 0)
             return rc;
     }
@@ -104,8 +104,9 @@ static inline int spawn_plain(blz_worker *w, const void *frame, size_t size, siz
     return 0;
 }
 
+/* A pinned task goes to worker `pin`. */
 static BLZ_COLD int spawn_special(blz_worker *w, const blz_spawn_args *args, const void *frame,
-                                  size_t size, size_t total)
+                                  size_t size, size_t total, uint32_t pin)
 {
     blz_task *task;
     int rc;
@@ -115,13 +116,15 @@ static BLZ_COLD int spawn_special(blz_worker *w, const blz_spawn_args *args, con
     task = blz__heap_alloc(&w->heap, total, NULL);
     if (!task)
         return -ENOMEM;
-    rc = prepare(task, args, frame, size, next_id(w), w);
+    rc = prepare(task, args, frame, size, next_id(w), pin);
     if (rc < 0) {
         blz__sched_free_block(task);
         return rc;
     }
     blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
-    if (args->local)
+    if (args->local && pin != w->index)
+        blz__worker_mail(&w->rt->workers[pin], task); /* this task keeps the runtime alive */
+    else if (args->local)
         blz__worker_push_back(w, task);
     else
         blz__worker_push(w, task);
@@ -187,7 +190,7 @@ static BLZ_COLD int spawn_remote_special(blz_rt *rt, const blz_spawn_args *args,
     blz__lock_release(&rt->inject.lock);
     if (!task)
         return -ENOMEM;
-    rc = prepare(task, args, frame, size, id, NULL);
+    rc = prepare(task, args, frame, size, id, 0);
     if (rc < 0) {
         blz__sched_free_block(task);
         return rc;
@@ -264,8 +267,18 @@ int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)
     if (!is_polling(w, rt))
         return spawn_remote(rt, args, frame, size, total);
     if (args->name || args->local || args->scope)
-        return spawn_special(w, args, frame, size, total);
+        return spawn_special(w, args, frame, size, total, w->index);
     return spawn_plain(w, frame, size, total, args->handle, origin_of(args, frame));
+}
+
+int blz__spawn_pinned(const blz_spawn_args *args, const void *frame, size_t size, unsigned worker)
+{
+    blz_worker *w = blz__worker_current();
+    size_t total = sizeof(blz_task) + size + tail_of(frame);
+
+    if (args->scope)
+        total = blz__scope_block_size(total);
+    return spawn_special(w, args, frame, size, total, worker);
 }
 
 int blz_spawn_here_(const void *frame, size_t size, blz_handle *handle, const char *site)

@@ -23,6 +23,11 @@ blz_worker *blz__worker_current(void)
     return current_worker;
 }
 
+unsigned blz__worker_index(void)
+{
+    return current_worker->index;
+}
+
 void blz__worker_set_current(blz_worker *worker)
 {
     current_worker = worker;
