@@ -10,6 +10,7 @@
 #include <blitz/combine.h>
 #include <blitz/connect.h>
 #include <blitz/dns.h>
+#include <blitz/fd.h>
 #include <blitz/future.h>
 #include <blitz/io.h>
 #include <blitz/oneshot.h>

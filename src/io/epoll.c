@@ -3,12 +3,16 @@
  * The epoll backend: the readiness protocol of ready.c over an edge-triggered epoll set a worker.
  * The set reports the level that it finds when it is asked, of descriptors that have had an edge;
  * an end that comes after the data may thus be reported with the data, and once.
+ *
+ * An epoll set knows a descriptor once. Where a program has attached a foreign one a second time
+ * (blitz/fd.h), the second entry registers a duplicate of it.
  */
 #include "base/alloc.h"
 #include "io/ready.h"
 #include "io/wake.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -34,18 +38,46 @@ static struct epoll_driver *driver_of(blz__driver *driver)
 
 /* ---- registrations ---- */
 
+static int watch_duplicate(int epfd, blz__fd *entry, struct epoll_event *event)
+{
+    int fd = fcntl(entry->fd, F_DUPFD_CLOEXEC, 0), rc;
+
+    if (fd < 0)
+        return -errno;
+    if (epoll_ctl(epfd, EPOLL_CTL_ADD, fd, event) == 0) {
+        entry->copy = (uintptr_t)fd;
+        entry->state |= FD_COPIED;
+        return 0;
+    }
+    rc = -errno;
+    close(fd);
+    return rc;
+}
+
 static int epoll_watch(ready_driver *ready, blz__fd *entry, uint64_t token)
 {
-    struct epoll_driver *d = driver_of(&ready->base);
+    int epfd = driver_of(&ready->base)->epfd;
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET,
                                 .data = {.u64 = token}};
 
-    return epoll_ctl(d->epfd, EPOLL_CTL_ADD, entry->fd, &event) < 0 ? -errno : 0;
+    if (epoll_ctl(epfd, EPOLL_CTL_ADD, entry->fd, &event) == 0)
+        return 0;
+    if (errno == EEXIST && (entry->flags & FD_FOREIGN))
+        return watch_duplicate(epfd, entry, &event);
+    return -errno;
 }
 
 static void epoll_unwatch(ready_driver *ready, blz__fd *entry)
 {
-    epoll_ctl(driver_of(&ready->base)->epfd, EPOLL_CTL_DEL, entry->fd, NULL);
+    bool copied = entry->state & FD_COPIED;
+    int fd = copied ? (int)entry->copy : entry->fd;
+
+    epoll_ctl(driver_of(&ready->base)->epfd, EPOLL_CTL_DEL, fd, NULL);
+    if (copied) {
+        close(fd);
+        entry->state &= (uint8_t)~FD_COPIED;
+        entry->copy = 0;
+    }
 }
 
 static const ready_kernel epoll_kernel = {epoll_watch, epoll_unwatch};

@@ -16,6 +16,11 @@
  * Whoever closes cannot own the operations that it finds. What makes it safe to touch them: under
  * the lock none can leave, and one that is asked to end (blz__op_ask) counts the request as one
  * more event, so its memory stays until the request has arrived.
+ *
+ * A foreign descriptor is closed by its owner right after it was closed here, whatever still waits
+ * for it. So the drivers forget it at once. An operation that is still on its way may ask the
+ * kernel about a number that means something else by then: it asks for readiness and nothing more,
+ * its answer is not believed (blz__fd_is_gone), and the request to end follows behind it.
  */
 #include "io/fd.h"
 
@@ -52,8 +57,12 @@ int blz__io_new(blz__io **out, const blz_allocator *allocator)
 
 static void close_leftover(blz__fd *entry)
 {
-    if (entry->refs == 0 && entry->fd >= 0 && !(entry->flags & FD_FOREIGN))
+    if (entry->refs > 0 || entry->fd < 0)
+        return;
+    if (!(entry->flags & FD_FOREIGN))
         blz__io_close(entry->fd);
+    else if (entry->state & FD_COPIED)
+        blz__io_close((int)entry->copy);
 }
 
 void blz__io_free(blz__io *io)
@@ -231,13 +240,20 @@ int blz__fd_reenter(struct io *io, blz_cx *cx)
     return rc;
 }
 
+/* The driver that it is registered with, if any, drops it. */
+static void forget(blz__fd *entry)
+{
+    if (entry->home && entry->home->ops->forget)
+        entry->home->ops->forget(entry->home, entry);
+    entry->home = NULL;
+}
+
 /* Nobody knows the descriptor any more. */
 static void finish(blz__fd *entry)
 {
     int fd = entry->fd;
 
-    if (entry->home && entry->home->ops->forget)
-        entry->home->ops->forget(entry->home, entry);
+    forget(entry);
     if (!(entry->flags & FD_FOREIGN) && fd >= 0)
         blz__io_close(fd);
     blz__lock_acquire(&entry->lock); /* a stale handle may be looking */
@@ -309,6 +325,16 @@ static void send_cancels(blz__op *chain)
     }
 }
 
+/* The requests for this worker are carried out before this returns. */
+static void send_cancels_now(blz__op *chain)
+{
+    blz__driver *driver = chain ? blz__driver_current() : NULL;
+
+    send_cancels(chain);
+    if (driver && driver->ops->let_go)
+        driver->ops->let_go(driver);
+}
+
 int blz__fd_cancel(const blz__fd_ref *ref, int direction)
 {
     blz__fd *entry = ref->entry;
@@ -354,7 +380,7 @@ int blz__fd_close(blz__fd_ref *ref, void **ext)
 {
     blz__fd *entry = ref->entry;
     blz__op *chain = NULL;
-    bool last;
+    bool last, foreign;
 
     if (!entry)
         return -EBADF;
@@ -363,16 +389,32 @@ int blz__fd_close(blz__fd_ref *ref, void **ext)
         blz__lock_release(&entry->lock);
         return -EBADF;
     }
+    foreign = entry->flags & FD_FOREIGN;
     entry->state |= FD_CLOSING;
     entry->generation++;
     if (ext)
         *ext = entry->ext;
     chain = ask_all(entry->waiting[FD_IN], chain);
     chain = ask_all(entry->waiting[FD_OUT], chain);
+    if (foreign)
+        forget(entry); /* while the number still means the same */
     last = entry->refs == 0;
     blz__lock_release(&entry->lock);
-    send_cancels(chain);
+    if (foreign)
+        send_cancels_now(chain);
+    else
+        send_cancels(chain);
     if (last)
         finish(entry);
     return 0;
+}
+
+bool blz__fd_is_gone(const struct io *io)
+{
+    bool gone;
+
+    blz__lock_acquire(&io->fd->lock);
+    gone = io->fd->generation != io->generation;
+    blz__lock_release(&io->fd->lock);
+    return gone;
 }

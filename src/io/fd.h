@@ -14,6 +14,15 @@ int blz__fd_reenter(struct io *io, blz_cx *cx);
 /* The operation is over. May close the descriptor. [task] */
 void blz__fd_leave(struct io *io);
 
+/*
+ * The part of an operation that its task does by itself: finds out whether a system call that does
+ * not wait settles it. True: op.value is set. False: it must be handed over. [task]
+ */
+bool blz__io_try(struct io *io);
+
+/* Whether what the operation began with has been closed since. [any thread] */
+bool blz__fd_is_gone(const struct io *io);
+
 /* Entries that are in use. */
 uint64_t blz__io_open_count(blz__io *io);
 

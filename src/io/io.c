@@ -37,13 +37,13 @@ static bool worth_a_try(const struct io *io, const blz__driver *driver, uint64_t
 {
     if (!(driver->ops->attempts & (1u << io->op.kind)))
         return false;
-    if (!(io->fd->flags & (FD_SOCKET | FD_NONBLOCK)))
-        return false;
-    return io->op.kind == IO_POLL || (seen >> (32 * io_direction(io)) & FD_READY);
+    if (io->op.kind == IO_POLL)
+        return true; /* asking for readiness never waits, and nothing is known of it */
+    return (io->fd->flags & (FD_SOCKET | FD_NONBLOCK)) &&
+           (seen >> (32 * io_direction(io)) & FD_READY);
 }
 
-/* True: it has a value already. */
-static bool start(struct io *io, blz_cx *cx)
+bool blz__io_try(struct io *io)
 {
     uint64_t seen = fd_seen(io->fd);
 
@@ -52,10 +52,18 @@ static bool start(struct io *io, blz_cx *cx)
         blz__fd_note(io, seen, value);
         if (value != -EAGAIN) {
             io->op.value = value;
-            return blz__op_end(&io->op, cx);
+            return true;
         }
     }
     io->driver = seen;
+    return false;
+}
+
+/* True: it has a value already. */
+static bool start(struct io *io, blz_cx *cx)
+{
+    if (blz__io_try(io))
+        return blz__op_end(&io->op, cx);
     blz_coop_give_back(cx);
     blz__op_hand_over(&io->op, cx);
     return false;

@@ -7,6 +7,8 @@
  *   struct io      an operation on one, a future                                     io.c
  *   attempt        carrying one out with a system call that does not wait            attempt.c
  *   ready          descriptors whose readiness is told as edges                      ready.c
+ *   foreign        descriptors of others: waiting until they are ready               foreign.c
+ *   fdset          many of them, for one task                                        fdset.c
  *   lease          buffers on loan                                                   lease.c
  *   driver         waiting for those that cannot be carried out at once              uring.c epoll.c
  *                                                                                    poll.c
@@ -31,7 +33,7 @@ enum { FD_IN, FD_OUT }; /* directions */
 enum {
     FD_SOCKET = 0x1,   /* recv and send work on it */
     FD_SHARED = 0x2,   /* any number of operations may wait in each direction */
-    FD_FOREIGN = 0x4,  /* not ours: is never closed by us */
+    FD_FOREIGN = 0x4,  /* not ours: is never closed by us, but by its owner as soon as we let go */
     FD_NONBLOCK = 0x8, /* system calls on it do not wait */
     FD_STREAM = 0x10,  /* plain bytes: a read that gives less than it could has taken all */
     FD_SPREAD = 0x20,  /* a listener that may have more sockets at its address; src/net's */
@@ -41,6 +43,7 @@ enum {
 enum {
     FD_IN_USE = 0x1,
     FD_CLOSING = 0x2,     /* closed by the program: no new operations */
+    FD_COPIED = 0x4,      /* epoll: a foreign one, registered by a duplicate; see epoll.c */
     FD_REMOTE_WAIT = 0x10 /* epoll: counts waits of other workers than the home, to 15 */
 };
 
@@ -69,7 +72,8 @@ struct blz__fd {
     blz__io *owner;
     union {
         blz__fd *next_free;
-        void *ext; /* of the module above, a listener's backlog for one; or NULL */
+        void *ext;      /* of the module above, a listener's backlog for one; or NULL */
+        uintptr_t copy; /* with FD_COPIED: a duplicate of our own */
     };
 };
 
@@ -147,6 +151,8 @@ enum {
 enum {
     IO_CONNECTING = 0x1, /* connect has been called */
     IO_POLLED = 0x2,     /* io_uring: waits for readiness, then it is attempted */
+    IO_EDGE = 0x4,       /* io_uring: waits for changes of the readiness */
+    IO_HELD = 0x8,       /* io_uring: has its value, and waits for the end of its request */
 };
 
 /* What blz_io is. */

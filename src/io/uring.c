@@ -184,13 +184,29 @@ static bool is_drained(const struct io *io)
     return !(blz__load(&io->fd->ready[FD_IN], RELAXED) & FD_READY);
 }
 
+/*
+ * Requests to poll are deaf to urgent data alone: the kernel uses that bit for purposes of its own.
+ * The band that goes with it wakes them, although not only then, so the answer is verified.
+ */
+static bool is_urgent(const struct io *io)
+{
+    return io->op.kind == IO_POLL && (io->len & POLLPRI);
+}
+
+static unsigned poll_mask(const struct io *io)
+{
+    if (io->op.kind == IO_POLL)
+        return (unsigned)io->len | (is_urgent(io) ? POLLRDBAND : 0);
+    return io_direction(io) == FD_IN ? POLLIN : POLLOUT;
+}
+
 static void prep_poll(struct io_uring_sqe *sqe, struct io *io)
 {
-    unsigned mask = io->op.kind == IO_POLL      ? (unsigned)io->len
-                    : io_direction(io) == FD_IN ? POLLIN
-                                                : POLLOUT;
     io->progress |= IO_POLLED;
-    io_uring_prep_poll_add(sqe, io->fd->fd, mask);
+    if (io->progress & IO_EDGE)
+        io_uring_prep_poll_multishot(sqe, io->fd->fd, poll_mask(io));
+    else
+        io_uring_prep_poll_add(sqe, io->fd->fd, poll_mask(io));
 }
 
 static void prep_read(struct io_uring_sqe *sqe, const struct io *io)
@@ -301,7 +317,7 @@ static void uring_submit(blz__driver *driver, blz__op *op)
 
     if (blz_unlikely(!d->enabled))
         enable(d);
-    io->progress &= (uint8_t)~IO_POLLED;
+    io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_HELD);
     if (!submit_now(d, io, false))
         put_off(d, io);
 }
@@ -322,12 +338,22 @@ static bool take_back(struct uring_driver *d, struct io *io)
     return false;
 }
 
+static void prep_cancel(struct uring_driver *d, struct io_uring_sqe *sqe, struct io *io)
+{
+    blz__op_expect(&io->op);
+    io_uring_prep_cancel(sqe, io, 0);
+    io_uring_sqe_set_data64(sqe, (uint64_t)(uintptr_t)io | TAG_CANCEL);
+    d->in_flight++;
+}
+
 static void uring_cancel(blz__driver *driver, blz__op *op)
 {
     struct uring_driver *d = uring_of(driver);
     struct io *io = (struct io *)op;
     struct io_uring_sqe *sqe;
 
+    if (io->progress & IO_HELD)
+        return; /* has its value, and is ending */
     if (blz_unlikely(d->put_off != NULL) && take_back(d, io)) {
         blz__io_complete(driver, io, -ECANCELED);
         return;
@@ -335,13 +361,18 @@ static void uring_cancel(blz__driver *driver, blz__op *op)
     while (!(sqe = next_sqe(d)))
         blz__uring_reap(
             d); /* makes room; the operation itself may complete, and is still counted */
-    blz__op_expect(op);
-    io_uring_prep_cancel(sqe, io, 0);
-    io_uring_sqe_set_data64(sqe, (uint64_t)(uintptr_t)io | TAG_CANCEL);
-    d->in_flight++;
+    prep_cancel(d, sqe, io);
 }
 
-/* ---- completions ---- */
+static void uring_let_go(blz__driver *driver)
+{
+    struct uring_driver *d = uring_of(driver);
+
+    stat_entry(driver);
+    io_uring_submit_and_get_events(&d->ring);
+}
+
+/* ---- completions: waiting for readiness ---- */
 
 /* Something could be written: the next one is tried at once again. */
 static void note_room(const struct io *io, int64_t value)
@@ -350,14 +381,39 @@ static void note_room(const struct io *io, int64_t value)
         blz__store(&io->fd->ready[FD_OUT], FD_READY, RELAXED);
 }
 
-/* It is ready: now it can be carried out. */
+/*
+ * A request to poll ends as well when the other side has ended its stream, whether that was asked
+ * for or not, and so does every one that follows: whoever waits to write, on a connection that is
+ * half closed, would ask again and again. He waits for changes then (IO_EDGE): a multishot request
+ * reports what is true at first, which is known already, and then only what is new.
+ */
+static bool is_wanted(const struct io *io, int res)
+{
+    return (unsigned)res & (poll_mask(io) | POLLERR | POLLHUP | POLLNVAL);
+}
+
+/* -EAGAIN: it is not what was waited for. */
+static int64_t value_of_polled(struct io *io, int res)
+{
+    if (res < 0)
+        return res;
+    if (!is_wanted(io, res))
+        return -EAGAIN;
+    return io->op.kind == IO_POLL && !is_urgent(io) ? res : blz__io_attempt(io);
+}
+
+/* The last completion of a request to poll. */
 static void complete_polled(struct uring_driver *d, struct io *io, int res)
 {
-    int64_t value = res;
+    int64_t value = io->op.value;
 
-    if (res >= 0 && io->op.kind != IO_POLL) {
-        value = blz__io_attempt(io);
-        if (value == -EAGAIN && !(blz__load(&io->op.events, RELAXED) & OP_CANCEL)) {
+    if (io->progress & IO_HELD) {
+        take_back(d, io);
+    } else {
+        value = value_of_polled(io, res);
+        if (value == -EAGAIN && !op_is_asked(&io->op)) {
+            if (!is_wanted(io, res))
+                io->progress |= IO_EDGE;
             if (!submit_now(d, io, true))
                 put_off(d, io);
             return;
@@ -365,10 +421,29 @@ static void complete_polled(struct uring_driver *d, struct io *io, int res)
         if (value == -EAGAIN)
             value = -ECANCELED;
     }
-    io->progress &= (uint8_t)~IO_POLLED;
+    io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_HELD);
     note_room(io, value);
     blz__io_complete(&d->base, io, value);
 }
+
+/* One that is not the last: a change. The value is kept until the request has ended. */
+static void note_change(struct uring_driver *d, struct io *io, int res)
+{
+    struct io_uring_sqe *sqe;
+    int64_t value = io->progress & IO_HELD ? -EAGAIN : value_of_polled(io, res);
+
+    if (value == -EAGAIN)
+        return;
+    io->op.value = value;
+    io->progress |= IO_HELD;
+    sqe = next_sqe(d);
+    if (sqe)
+        prep_cancel(d, sqe, io);
+    else
+        put_off(d, io);
+}
+
+/* ---- completions ---- */
 
 /*
  * The ring does not wait on our behalf: the descriptor is in non-blocking mode, or there was no
@@ -419,8 +494,10 @@ static void on_cqe(struct uring_driver *d, uint64_t data, int res, uint32_t flag
             d->wake_lost = true;
         return;
     }
-    if (flags & IORING_CQE_F_MORE)
-        return; /* nothing that we ask for has more than one */
+    if (flags & IORING_CQE_F_MORE) {
+        note_change(d, (struct io *)(uintptr_t)data, res);
+        return;
+    }
     d->in_flight--;
     if (data & TAG_CANCEL)
         blz__op_event((blz__op *)(uintptr_t)(data & ~(uint64_t)TAG_CANCEL));
@@ -453,11 +530,23 @@ static BLZ_COLD void rearm_wake(struct uring_driver *d)
     io_uring_sqe_set_data64(sqe, TAG_WAKE);
 }
 
+static bool submit_again(struct uring_driver *d, struct io *io)
+{
+    struct io_uring_sqe *sqe;
+
+    if (!(io->progress & IO_HELD))
+        return submit_now(d, io, io->progress & IO_POLLED);
+    sqe = next_sqe(d);
+    if (sqe)
+        prep_cancel(d, sqe, io);
+    return sqe;
+}
+
 static void submit_put_off(struct uring_driver *d)
 {
     while (d->put_off) {
         struct io *io = d->put_off, *next = next_put_off(io);
-        if (!submit_now(d, io, io->progress & IO_POLLED))
+        if (!submit_again(d, io))
             return;
         d->put_off = next;
         if (!next)
@@ -535,6 +624,7 @@ const blz__driver_ops blz__uring_driver = {
     .wake = uring_wake,
     .fd = uring_fd,
     .busy = uring_busy,
+    .let_go = uring_let_go,
     .attempts =
         1u << IO_WRITE | 1u << IO_WRITEV | 1u << IO_SENDMSG | 1u << IO_SENDFILE | 1u << IO_CALL,
 };

@@ -20,7 +20,10 @@
  *   wake      makes a `poll` that waits, or the next one that would, return. Any thread.
  *   fd        readable when poll would find something; for embedding. Or -ENOTSUP.
  *   busy      whether anything is in flight, so that the worker has to sleep in here.
- *   forget    the descriptor is about to be closed; drops what is known of it. Any thread. Or NULL.
+ *   forget    the descriptor is about to be closed; drops what is known of it. Any thread, under
+ *             the lock of its entry, or by the last who knows it. Or NULL.
+ *   let_go    carries out the cancellations asked for so far: when it returns, the kernel holds
+ *             nothing any more on behalf of the operations concerned. Or NULL: it never does.
  */
 #ifndef BLZ_SCHED_DRIVER_H
 #define BLZ_SCHED_DRIVER_H
@@ -44,6 +47,7 @@ typedef struct blz__driver_ops {
     int (*fd)(blz__driver *driver);
     bool (*busy)(const blz__driver *driver);
     void (*forget)(blz__driver *driver, struct blz__fd *entry);
+    void (*let_go)(blz__driver *driver);
     uint32_t attempts; /* kinds of operations that are tried before they are submitted, as bits */
     bool nonblocking;  /* wants descriptors in non-blocking mode */
 } blz__driver_ops;
@@ -96,6 +100,9 @@ void blz__op_begin(blz__op *op, blz_cx *cx);
 
 /* Hands an operation that has begun to the driver of the worker that polls the task. [task] */
 void blz__op_hand_over(blz__op *op, blz_cx *cx);
+
+/* The same with a waker of the caller's choice, which is consumed when it is ready. [task] */
+void blz__op_hand_over_for(blz__op *op, blz_waker waker, blz_cx *cx);
 
 /* Both. [task] */
 void blz__op_submit(blz__op *op, blz_cx *cx);

@@ -18,11 +18,16 @@ void blz__op_begin(blz__op *op, blz_cx *cx)
     blz__store(&op->events, 1u, RELAXED);
 }
 
-void blz__op_hand_over(blz__op *op, blz_cx *cx)
+void blz__op_hand_over_for(blz__op *op, blz_waker waker, blz_cx *cx)
 {
     blz__plain_write(&op->waker);
-    op->waker = blz_cx_waker(cx);
+    op->waker = waker;
     cx->worker->driver->ops->submit(cx->worker->driver, op);
+}
+
+void blz__op_hand_over(blz__op *op, blz_cx *cx)
+{
+    blz__op_hand_over_for(op, blz_cx_waker(cx), cx);
 }
 
 void blz__op_submit(blz__op *op, blz_cx *cx)

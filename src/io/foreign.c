@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptors of others (blz_fd): entries that are shared and foreign, and operations on them that
+ * wait for readiness and do nothing else. So an operation that reaches the kernel late, when the
+ * number already means another file, does no harm; all that has to be made sure is that its answer
+ * is not taken for one, which is done here.
+ *
+ * What detaching means to each backend:
+ *
+ *   epoll      the registration is removed before detaching returns, and there will be no other
+ *   poll       the number stays in the array of the worker that waits until it has read its mail;
+ *              it may be asked about once more
+ *   io_uring   a request holds the open file until it is cancelled. Detaching on the worker that
+ *              made it enters the kernel with the cancellation (let_go). A request that is still in
+ *              the queue of another worker has the cancellation behind it in the same queue
+ */
+#include <blitz/fd.h>
+
+#include "io/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+
+_Static_assert(sizeof(blz_fd) == sizeof(blz__fd_ref), "a handle is a reference");
+_Static_assert(BLZ_FD_READ == POLLIN && BLZ_FD_PRI == POLLPRI && BLZ_FD_WRITE == POLLOUT &&
+                   BLZ_FD_ERR == POLLERR && BLZ_FD_HUP == POLLHUP,
+               "the public bits are poll's");
+
+static blz__fd_ref ref_of(const blz_fd *handle)
+{
+    return (blz__fd_ref){handle->entry_, handle->generation_};
+}
+
+/* ---- attaching ---- */
+
+int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, int fd)
+{
+    blz__fd_ref ref;
+    int rc;
+
+    *handle = (blz_fd){NULL, 0};
+    if (fcntl(fd, F_GETFD) < 0)
+        return -EBADF;
+    rc = blz__fd_adopt(&ref, rt, fd, FD_FOREIGN | FD_SHARED);
+    if (rc == 0)
+        *handle = (blz_fd){ref.entry, ref.generation};
+    return rc;
+}
+
+int blz_fd_attach(blz_fd *handle, int fd)
+{
+    return blz_fd_attach_to(handle, blz_rt_current(), fd);
+}
+
+int blz_fd_detach(blz_fd *handle)
+{
+    blz__fd_ref ref = ref_of(handle);
+
+    *handle = (blz_fd){NULL, 0};
+    return blz__fd_close(&ref, NULL);
+}
+
+/* ---- waiting ---- */
+
+static int64_t result_of(const struct io *io)
+{
+    int64_t result = io->op.future.result;
+
+    if (!(io->flags & IO_STARTED))
+        return result;
+    if (blz__fd_is_gone(io))
+        return -ECANCELED; /* whatever it says is of the past, or of another file */
+    return result < 0 ? result : result & (int64_t)(io->len | BLZ_FD_ERR | BLZ_FD_HUP);
+}
+
+static blz_poll wait_poll(blz_future *self, blz_cx *cx)
+{
+    if (blz__io_poll(self, cx) == BLZ_PENDING)
+        return BLZ_PENDING;
+    self->result = result_of((struct io *)self);
+    return BLZ_READY;
+}
+
+/* clang-format off */
+#define WAIT_OPS(what) {.name = (what), .poll = wait_poll, .cancel = blz__io_cancel}
+/* clang-format on */
+
+static blz_future *make_wait(blz_io *io, const blz_future_ops *ops, const blz_fd *handle,
+                             unsigned events)
+{
+    blz__fd_ref ref = ref_of(handle);
+
+    events &= BLZ_FD_READ | BLZ_FD_PRI | BLZ_FD_WRITE;
+    return blz__io_init(io, ops, IO_POLL, &ref, NULL, events);
+}
+
+blz_future *blz_fd_wait(blz_io *io, const blz_fd *handle, unsigned events)
+{
+    static const blz_future_ops ops = WAIT_OPS("fd_wait");
+    return make_wait(io, &ops, handle, events);
+}
+
+blz_future *blz_fd_readable(blz_io *io, const blz_fd *handle)
+{
+    static const blz_future_ops ops = WAIT_OPS("fd_readable");
+    return make_wait(io, &ops, handle, BLZ_FD_READ);
+}
+
+blz_future *blz_fd_writable(blz_io *io, const blz_fd *handle)
+{
+    static const blz_future_ops ops = WAIT_OPS("fd_writable");
+    return make_wait(io, &ops, handle, BLZ_FD_WRITE);
+}
+
+/* ---- calling until it does not block ---- */
+
+/*
+ *   line      event               next      what happens
+ *   --------------------------------------------------------------------------------------------
+ *   CALL      poll                -         calls; ready, unless it would block
+ *                                 WAIT      it would block: waits for the descriptor
+ *   WAIT      ready               CALL
+ *   any       cancelled           STOPPED   the wait, if there is one, is ended; then -ECANCELED
+ */
+enum { CALL_FIRST, CALL_AGAIN, CALL_WAIT, CALL_STOPPED };
+
+static bool is_attached(const blz_fd *handle)
+{
+    blz__fd_ref ref = ref_of(handle);
+
+    if (blz__fd_acquire(&ref) < 0)
+        return false;
+    blz__fd_release(&ref);
+    return true;
+}
+
+/* BLZ_PENDING: the budget is used up, or it would block; then the wait has been made. */
+static blz_poll call(blz_fd_op *op, blz_cx *cx)
+{
+    int64_t value;
+
+    if (!blz_coop_take(cx))
+        return BLZ_PENDING;
+    if (op->future.line == CALL_FIRST && !is_attached(&op->handle))
+        return blz_future_done(&op->future, -EBADF);
+    value = op->fn(op->arg);
+    if (value != -EAGAIN)
+        return blz_future_done(&op->future, value);
+    op->future.line = CALL_WAIT;
+    op->future.child = blz_fd_wait(&op->io, &op->handle, op->direction);
+    return BLZ_PENDING;
+}
+
+static blz_poll end_wait(blz_fd_op *op, blz_cx *cx)
+{
+    if (wait_poll(&op->io.future, cx) == BLZ_PENDING)
+        return BLZ_PENDING;
+    op->future.child = NULL;
+    if (op->future.line == CALL_STOPPED)
+        return blz_future_done(&op->future, -ECANCELED);
+    if (op->io.future.result < 0)
+        return blz_future_done(&op->future, op->io.future.result);
+    op->future.line = CALL_AGAIN;
+    return BLZ_PENDING;
+}
+
+static blz_poll call_poll(blz_future *self, blz_cx *cx)
+{
+    blz_fd_op *op = (blz_fd_op *)self;
+
+    for (;;) {
+        if (self->line == CALL_STOPPED && !self->child)
+            return blz_future_done(self, -ECANCELED);
+        if (self->line <= CALL_AGAIN && call(op, cx) == BLZ_READY)
+            return BLZ_READY;
+        if (self->line <= CALL_AGAIN)
+            return BLZ_PENDING; /* the budget is used up */
+        if (end_wait(op, cx) == BLZ_READY)
+            return BLZ_READY;
+        if (self->line != CALL_AGAIN)
+            return BLZ_PENDING;
+    }
+}
+
+static void call_cancel(blz_future *self, blz_cx *cx)
+{
+    self->line = CALL_STOPPED;
+    if (self->child)
+        blz__io_cancel(self->child, cx);
+}
+
+blz_future *blz_fd_io(blz_fd_op *op, const blz_fd *handle, unsigned direction,
+                      int64_t (*fn)(void *arg), void *arg)
+{
+    static const blz_future_ops ops = {.name = "fd_io", .poll = call_poll, .cancel = call_cancel};
+
+    op->future = (blz_future){.ops = &ops};
+    op->handle = *handle;
+    op->direction = direction;
+    op->fn = fn;
+    op->arg = arg;
+    return &op->future;
+}
