@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timers: armed and cancelled, armed and expired; limits around futures; memory of sleeping tasks. */
+/* Timers: armed and cancelled, armed and expired; limits around futures; memory of sleepers. */
 #include "bench.h"
 
 #include <stdio.h>
