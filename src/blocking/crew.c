@@ -210,8 +210,8 @@ static void leave(lane *l)
     blz__lock_release(&l->lock);
     if (join)
         blz__thread_join(before);
-    if (last) {                             /* the lane is there until we have been joined */
-        blz__store(&l->ended, 1u, RELEASE); /* pairs with the acquire in blz__lane_wait */
+    if (last) { /* the lane is there until we have been joined */
+        blz__store(&l->ended, 1u, RELAXED);
         blz__futex_wake(&l->ended, INT32_MAX);
     }
 }

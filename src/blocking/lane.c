@@ -203,7 +203,7 @@ static void give_up_start(lane *l, bool on_guard, int error)
         last = l->closed;
     }
     if (last)
-        blz__store(&l->ended, 1u, RELEASE); /* pairs with blz__lane_wait */
+        blz__store(&l->ended, 1u, RELAXED);
     blz__lock_release(&l->lock);
     if (last)
         blz__futex_wake(&l->ended, INT32_MAX);
@@ -309,21 +309,22 @@ void blz__lane_close(lane *l)
     if (l->guard)
         send_away(l->guard);
     if (l->threads == 0)
-        blz__store(&l->ended, 1u, RELAXED); /* nobody but we looks at it any more */
+        blz__store(&l->ended, 1u, RELAXED);
     blz__lock_release(&l->lock);
     blz__lane_refuse(l, jobs, -ECANCELED);
 }
 
+/* `ended` is only a sign: what the threads did is seen through the lock, and by joining. */
 bool blz__lane_wait(lane *l, int64_t deadline_ns)
 {
     blz__thread exited = {0};
     bool join;
 
-    while (!blz__load(&l->ended, ACQUIRE)) { /* pairs with the release in blz__crew_main */
+    while (!blz__load(&l->ended, RELAXED)) {
         if (deadline_ns == INT64_MAX)
             blz__futex_wait(&l->ended, 0);
         else if (!blz__futex_wait_until(&l->ended, 0, deadline_ns))
-            return blz__load(&l->ended, ACQUIRE);
+            return blz__load(&l->ended, RELAXED);
     }
     blz__lock_acquire(&l->lock);
     join = l->has_exited;

@@ -274,6 +274,7 @@ struct run {
     uint64_t seq_cst_trail;   /* hash of the order of seq_cst operations */
     clock_vector fenced;      /* what all seq_cst fences so far have seen */
     int64_t now_ns;
+    unsigned refused_starts; /* threads that the system will not start */
     uint64_t seed;
     bool failed;
     bool pruned; /* ended, because it came to a state that is known */

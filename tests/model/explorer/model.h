@@ -119,6 +119,9 @@ unsigned model_choose(unsigned count);
 void model_clock_advance(int64_t ns);
 int64_t model_clock_now(void);
 
+/* The system refuses to start the library's next threads, as many as that, with -EAGAIN. */
+void model_refuse_starts(unsigned count);
+
 /*
  * Memory that is only reused in the next execution: an atomic or annotated access after
  * model_free fails the test, and so does memory never freed. Not zeroed.

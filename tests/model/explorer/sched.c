@@ -335,6 +335,7 @@ static void execution_begin(void)
     run->locations_hash = run->seq_cst_trail = 0;
     run->fenced = (clock_vector){0};
     run->now_ns = INT64_C(1000000000);
+    run->refused_starts = 0;
     run->seed = 1;
     run->failed = run->pruned = false;
     model__locations_reset();

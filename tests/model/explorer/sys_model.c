@@ -159,10 +159,19 @@ void model_join(model_thread joined)
     model__trace(self, TRACE_JOIN)->value = joined.id;
 }
 
+void model_refuse_starts(unsigned count)
+{
+    model__run.refused_starts = count;
+}
+
 int blz__thread_start(blz__thread *thread, void (*fn)(void *), void *arg, size_t stack_size,
                       const char *name)
 {
     (void)stack_size;
+    if (model__run.refused_starts > 0) {
+        model__run.refused_starts--;
+        return -EAGAIN;
+    }
     thread->handle = model_start_named(fn, arg, name).id;
     return 0;
 }
