@@ -74,7 +74,7 @@ static bool register_waker(blz_blocking_op *op, blz_cx *cx)
     blz__plain_write(&op->waker);
     op->waker = blz_cx_waker(cx);
     /* release: the waker; pairs with the acquire in finish */
-    if (blz__cas(&op->state, &started, (uint32_t)OP_WAKER, RELEASE, ACQUIRE))
+    if (blz__cas(&op->state, &started, (uint32_t)OP_WAKER, RELEASE, RELAXED))
         return true;
     blz_waker_drop(&op->waker);
     return false;

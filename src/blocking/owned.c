@@ -37,6 +37,7 @@ typedef struct blz__blocking_node {
 
 static void free_node(node *n)
 {
+    blz__plain_write(&n->waker);
     blz__rt_free(n->rt, n, sizeof *n, _Alignof(node));
 }
 
@@ -56,6 +57,7 @@ static void call_node(blz__job *job, int error)
     blz__plain_write(&n->value);
     n->value = error < 0 ? error : n->fn(n->arg);
     destroy_arg(n->destroy, n->arg);
+    blz__plain_read(&n->waker);
     waker = n->waker;
     /* release: the value; pairs with the acquire in owned_poll. acquire: that the task is through
      * with the node; pairs with the release in detach. */
@@ -127,8 +129,10 @@ static blz_poll owned_poll(blz_future *future, blz_cx *cx)
 static bool detach(blz_blocking_owned_op *op)
 {
     node *n = op->node;
-    blz_waker waker = n->waker;
     uint32_t awaited = NODE_AWAITED;
+
+    blz__plain_read(&n->waker);
+    blz_waker waker = n->waker;
 
     if (blz__blocking_withdraw(n->rt, &n->job)) {
         destroy_arg(n->destroy, n->arg);

@@ -94,6 +94,7 @@ static BLZ_NOINLINE int make_pool(blz_rt *rt, pool **out)
 
     if (!mine)
         return -ENOMEM;
+    blz__plain_write(&mine->config);
     pool_init(mine, rt);
     *out = pool_of(blz__rt_set_blocking(rt, &mine->service));
     if (*out != mine)
@@ -116,6 +117,7 @@ int blz__blocking_submit(blz_rt *rt, uint32_t which, blz__job *job)
         if (rc < 0)
             return rc;
     }
+    blz__plain_read(&p->config);
     job->lane = which;
     return blz__lane_submit(&p->lanes[which], job);
 }

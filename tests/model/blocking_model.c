@@ -246,7 +246,7 @@ static void a_job_that_comes_as_a_threads_time_is_up_is_done(void)
     end();
 }
 
-static void threads_that_leave_are_joined(void)
+static void threads_leave_while_jobs_come(void)
 {
     begin(2, 100, 3);
     make_circle(2);
@@ -257,6 +257,29 @@ static void threads_that_leave_are_joined(void)
     submit(jobs[2]);
     assert_done(2);
     end();
+}
+
+static void nothing(void *unused)
+{
+    (void)unused;
+}
+
+/* After the end there is room for as many threads as before: none is left to be joined. */
+static void threads_that_leave_are_joined_by_others(void)
+{
+    model_thread others[MODEL_MAX_THREADS - 1];
+
+    begin(2, 100, 2);
+    make_circle(2);
+    submit(jobs[0]);
+    submit(jobs[1]);
+    assert_done(0);
+    assert_done(1);
+    end();
+    for (int i = 0; i < MODEL_MAX_THREADS - 1; i++)
+        others[i] = model_start(nothing, NULL);
+    for (int i = 0; i < MODEL_MAX_THREADS - 1; i++)
+        model_join(others[i]);
 }
 
 /* ---- taking back ---- */
@@ -443,7 +466,9 @@ static const struct model models[] = {
     MODEL(idle_threads_are_called_for_each_job, .stale_reads = 1, .timeouts = MODEL_NONE,
           .reduce = true),
     MODEL(a_job_that_comes_as_a_threads_time_is_up_is_done, .timeouts = 2, .reduce = true),
-    MODEL(threads_that_leave_are_joined, .stale_reads = MODEL_NONE, .timeouts = 2, .reduce = true),
+    MODEL(threads_that_leave_are_joined_by_others, .preemptions = 1, .stale_reads = MODEL_NONE,
+          .reduce = true),
+    MODEL(threads_leave_while_jobs_come, .stale_reads = MODEL_NONE, .timeouts = 2, .reduce = true),
     MODEL(a_job_is_either_taken_back_or_done, .reduce = true),
     MODEL(a_job_that_is_taken_back_may_be_freed, .reduce = true),
     MODEL(a_job_may_free_itself, .reduce = true),
