@@ -127,11 +127,22 @@ out_driver:
     return rc;
 }
 
+/*
+ * The ring is in a table of its own thread, from which it goes with that thread. Another one that
+ * took it out would take a ring of its own, the one that has the same number there.
+ */
+static void exit_ring(struct uring_driver *d)
+{
+    if (d->thread != blz__thread_id())
+        d->ring.int_flags = 0;
+    io_uring_queue_exit(&d->ring);
+}
+
 static void uring_close(blz__driver *driver)
 {
     struct uring_driver *d = uring_of(driver);
 
-    io_uring_queue_exit(&d->ring);
+    exit_ring(d);
     close(d->wake_fd);
     if (d->embed_fd >= 0)
         close(d->embed_fd);
@@ -164,6 +175,7 @@ static BLZ_COLD void enable(struct uring_driver *d)
     struct io_uring_sqe *sqe;
 
     d->enabled = true;
+    d->thread = blz__thread_id();
     /* liburing 2.3 declares a function for this and does not export it. */
     if (syscall(__NR_io_uring_register, d->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) < 0)
         blz__panic("an io_uring could not be enabled by the worker it belongs to");
@@ -588,7 +600,8 @@ static void uring_poll(blz__driver *driver, int64_t deadline_ns)
     }
     if (blz_unlikely(d->put_off != NULL))
         submit_put_off(d);
-    if (blz_unlikely(d->embed_fd >= 0))
+    /* Not before a sleep: that would be a wake-up for it. */
+    if (blz_unlikely(d->embed_fd >= 0) && deadline_ns == 0)
         blz__wake_drain(d->wake_fd);
     if (io_uring_cq_ready(&d->ring) > 0)
         deadline_ns = 0;

@@ -28,6 +28,7 @@ struct uring_driver {
     int wake_fd;
     int embed_fd;       /* an epoll set of the ring and the wake-up; or -ENOTSUP */
     bool enabled;       /* its thread has taken it over */
+    uint64_t thread;    /* that one */
     bool wake_lost;     /* the wake-up has to be armed again */
     uint64_t in_flight; /* completions to come, cancel requests included */
     struct io *put_off; /* for lack of room in the submission queue */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the lives of descriptors, buffers, runtimes, threads and processes cross: several runtimes
+ * on a thread, what outlives its runtime, and what a forked child may do.
+ */
+#include "io_fixture.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- embedded ---- */
+
+static const struct io_config embeddable[] = {
+    {"io_uring", {.backend = "io_uring", .embedded = true}},
+    {"io_uring with COOP_TASKRUN", {.backend = "io_uring", .embedded = true, .uring_coop = true}},
+    {"epoll", {.backend = "epoll", .embedded = true}},
+};
+
+/* Calls the body with an embedded runtime for each backend that can be waited for. */
+static void on_every_embedded(void (*body)(blz_rt *rt, const blz_options *options))
+{
+    for (size_t i = 0; i < sizeof embeddable / sizeof *embeddable; i++) {
+        blz_rt *rt;
+        if (blz_rt_new(&rt, &embeddable[i].options) < 0) {
+            fprintf(stderr, "  not on %s\n", embeddable[i].label);
+            continue;
+        }
+        body(rt, &embeddable[i].options);
+        free_rt(rt);
+    }
+}
+
+static bool is_readable(blz_rt *rt, int wait_ms)
+{
+    struct pollfd pfd = {.fd = blz_rt_fd(rt), .events = POLLIN};
+    return poll(&pfd, 1, wait_ms) == 1;
+}
+
+/* As an event loop does, which sleeps as long as the descriptor lets it. */
+static void loop_until_done(blz_rt *rt, const blz_handle *handle)
+{
+    while (!blz_handle_done(handle)) {
+        assert_true(is_readable(rt, 20000));
+        assert_true(blz_rt_turn(rt) >= 0);
+    }
+}
+
+static void wake_without_descriptors(blz_rt *rt, const blz_options *options)
+{
+    (void)options;
+    turn_all(rt);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(BLZ_SPAWN_ON(rt, NULL, give), 0);
+        assert_true(is_readable(rt, 20000));
+        turn_all(rt);
+        assert_false(is_readable(rt, 0));
+    }
+}
+
+static void a_wake_up_is_taken_also_without_descriptors(void **state)
+{
+    (void)state;
+    on_every_embedded(wake_without_descriptors);
+}
+
+static void read_a_byte(blz_rt *rt)
+{
+    struct pair pair;
+    blz_handle handle;
+
+    open_pair(&pair, rt, PAIR_TCP);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, does_io, .kind = IO_READ, .ref = pair.ours), 0);
+    turn_all(rt);
+    assert_int_equal(write(pair.far, "x", 1), 1);
+    loop_until_done(rt, &handle);
+    assert_int_equal(blz_handle_wait(&handle) == 0 ? handle.result : -1, 1);
+    close_pair(&pair);
+}
+
+static void free_another_one(blz_rt *rt, const blz_options *options)
+{
+    blz_options threads = {.backend = options->backend,
+                           .uring_coop = options->uring_coop,
+                           .workers = 1,
+                           .watchdog_ns = -1};
+    blz_rt *other = new_rt(&threads);
+    struct pair pair;
+
+    read_a_byte(rt);
+    open_pair(&pair, other, PAIR_TCP);
+    assert_int_equal(write(pair.far, "x", 1), 1);
+    assert_int_equal(BLZ_BLOCK_ON(other, does_io, .kind = IO_READ, .ref = pair.ours), 1);
+    close_pair(&pair);
+    free_rt(other);
+    read_a_byte(rt);
+}
+
+/* A ring that a thread frees for another one is not in that thread's own table of rings. */
+static void a_thread_frees_another_runtime_than_the_one_it_turns(void **state)
+{
+    (void)state;
+    on_every_embedded(free_another_one);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_wake_up_is_taken_also_without_descriptors),
+        TEST(a_thread_frees_another_runtime_than_the_one_it_turns),
+    };
+    return RUN_TESTS(tests);
+}
