@@ -41,8 +41,8 @@ typedef struct blz_iovec {
 
 /*
  * A buffer on loan: it is handed out only once there is data in it, so that a connection that waits
- * holds none. Give it back soon, with blz_buf_release, from any thread: the pool is small. All
- * zero: no buffer.
+ * holds none. Give it back soon, with blz_buf_release, from any thread: the pool is small. It may
+ * outlive its runtime. All zero: no buffer.
  */
 typedef struct blz_buf {
     char *data;

@@ -22,7 +22,6 @@ enum { DEFAULT_EVENTS = 256 };
 
 struct epoll_driver {
     ready_driver ready;
-    lease_pool leases;
     const blz_allocator *allocator;
     int epfd;
     int wake_fd;
@@ -118,14 +117,15 @@ static int epoll_open(blz__driver **driver, const blz_options *options,
     if (!d)
         return -ENOMEM;
     memset(d, 0, sizeof *d);
-    d->ready = (ready_driver){.base = {.ops = &blz__epoll_driver, .leases = &d->leases},
-                              .kernel = &epoll_kernel};
+    d->ready =
+        (ready_driver){.base = {.ops = &blz__epoll_driver, .leases = blz__leases_new(allocator)},
+                       .kernel = &epoll_kernel};
     d->embedded = options->embedded;
     d->allocator = allocator;
     d->max_events = max;
-    blz__leases_init(&d->leases, allocator);
-    rc = epoll_open_fds(d);
+    rc = d->ready.base.leases ? epoll_open_fds(d) : -ENOMEM;
     if (rc < 0) {
+        blz__leases_close(d->ready.base.leases);
         blz__free(allocator, d, size_of(max), _Alignof(struct epoll_driver));
         return rc;
     }
@@ -137,7 +137,7 @@ static void epoll_close(blz__driver *driver)
 {
     struct epoll_driver *d = driver_of(driver);
 
-    blz__leases_destroy(&d->leases);
+    blz__leases_close(d->ready.base.leases);
     close(d->wake_fd);
     close(d->epfd);
     blz__free(d->allocator, d, size_of(d->max_events), _Alignof(struct epoll_driver));

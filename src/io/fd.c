@@ -41,16 +41,18 @@ struct blz__io {
     blz__fd *free;
     struct chunk *chunks;
     uint64_t open;
+    blz_rt *rt;
     const blz_allocator *allocator;
 };
 
-int blz__io_new(blz__io **out, const blz_allocator *allocator)
+int blz__io_new(blz__io **out, blz_rt *rt)
 {
+    const blz_allocator *allocator = blz__rt_allocator(rt);
     blz__io *io = blz__alloc(allocator, sizeof *io, _Alignof(blz__io));
 
     if (!io)
         return -ENOMEM;
-    *io = (blz__io){.allocator = allocator};
+    *io = (blz__io){.rt = rt, .allocator = allocator};
     *out = io;
     return 0;
 }
@@ -63,17 +65,24 @@ static void close_leftover(blz__fd *entry)
         blz__io_close(entry->fd);
     else if (entry->state & FD_COPIED)
         blz__io_close((int)entry->copy);
+    entry->state = 0;
+}
+
+void blz__io_end(blz__io *io)
+{
+    for (struct chunk *chunk = io->chunks; chunk; chunk = chunk->next)
+        for (size_t i = 0; i < CHUNK_ENTRIES; i++)
+            if (chunk->entries[i].state & FD_IN_USE)
+                close_leftover(&chunk->entries[i]);
 }
 
 void blz__io_free(blz__io *io)
 {
     if (!io)
         return;
+    blz__io_end(io); /* of a runtime that never ran */
     for (struct chunk *chunk = io->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
-        for (size_t i = 0; i < CHUNK_ENTRIES; i++)
-            if (chunk->entries[i].state & FD_IN_USE)
-                close_leftover(&chunk->entries[i]);
         blz__free(io->allocator, chunk, sizeof *chunk, _Alignof(struct chunk));
     }
     blz__free(io->allocator, io, sizeof *io, _Alignof(blz__io));
@@ -213,6 +222,8 @@ int blz__fd_enter(struct io *io, blz_cx *cx)
     blz__lock_acquire(&entry->lock);
     if (is_stale(entry, io->generation)) {
         rc = -EBADF;
+    } else if (entry->owner->rt != blz_cx_rt(cx)) {
+        rc = -EXDEV;
     } else if (entry->waiting[direction] && !(entry->flags & FD_SHARED)) {
         rc = -EBUSY;
     } else if (entry->refs == UINT16_MAX) {
@@ -281,15 +292,30 @@ void blz__fd_leave(struct io *io)
     drop_ref_locked(entry);
 }
 
+/*
+ * A forked child may not touch its parent's: locks may be held by threads that it does not have, and
+ * an epoll set is the same one in both processes.
+ */
+static int check_owner(const blz__fd *entry)
+{
+    if (!entry)
+        return -EBADF;
+    return blz_unlikely(blz__rt_is_forked(entry->owner->rt)) ? -EOWNERDEAD : 0;
+}
+
 int blz__fd_acquire(const blz__fd_ref *ref)
 {
     blz__fd *entry = ref->entry;
-    int fd = -EBADF;
+    int fd = check_owner(entry);
 
-    if (!entry)
-        return -EBADF;
+    if (fd < 0)
+        return fd;
     blz__lock_acquire(&entry->lock);
-    if (!is_stale(entry, (uint32_t)ref->generation) && entry->refs < UINT16_MAX) {
+    if (is_stale(entry, (uint32_t)ref->generation)) {
+        fd = -EBADF;
+    } else if (entry->refs == UINT16_MAX) {
+        fd = -EOVERFLOW;
+    } else {
         entry->refs++;
         fd = entry->fd;
     }
@@ -339,9 +365,10 @@ int blz__fd_cancel(const blz__fd_ref *ref, int direction)
 {
     blz__fd *entry = ref->entry;
     blz__op *chain;
+    int rc = check_owner(entry);
 
-    if (!entry)
-        return -EBADF;
+    if (rc < 0)
+        return rc;
     blz__lock_acquire(&entry->lock);
     if (is_stale(entry, (uint32_t)ref->generation)) {
         blz__lock_release(&entry->lock);
@@ -356,10 +383,10 @@ int blz__fd_cancel(const blz__fd_ref *ref, int direction)
 int blz__fd_take(blz__fd_ref *ref)
 {
     blz__fd *entry = ref->entry;
-    int fd;
+    int fd = check_owner(entry);
 
-    if (!entry)
-        return -EBADF;
+    if (fd < 0)
+        return fd;
     blz__lock_acquire(&entry->lock);
     if (is_stale(entry, (uint32_t)ref->generation))
         fd = -EBADF;
@@ -381,9 +408,10 @@ int blz__fd_close(blz__fd_ref *ref, void **ext)
     blz__fd *entry = ref->entry;
     blz__op *chain = NULL;
     bool last, foreign;
+    int rc = check_owner(entry);
 
-    if (!entry)
-        return -EBADF;
+    if (rc < 0)
+        return rc;
     blz__lock_acquire(&entry->lock);
     if (is_stale(entry, (uint32_t)ref->generation)) {
         blz__lock_release(&entry->lock);

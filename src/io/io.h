@@ -250,25 +250,31 @@ enum { LEASE_SIZE = 4096 };
 
 /*
  * The buffers of one driver. A backend whose kernel hands them out itself (`give_back` is set)
- * keeps some of them there; the others are kept here, or with the allocator.
+ * keeps some of them there; the others are kept here, or with the allocator. The pool outlives its
+ * driver while a buffer is on loan.
  */
 typedef struct lease_pool {
     blz__lock lock;
     uint32_t nr_free;
+    uint32_t nr_lent; /* with the program */
+    bool closed;      /* there is no driver any more */
     struct lease *free;
-    const blz_allocator *allocator;
+    blz_allocator allocator;
+    void *backend;                                                   /* give_back's */
     void (*give_back)(struct lease_pool *pool, struct lease *lease); /* under the lock; or NULL */
 } lease_pool;
 
 struct lease {
     lease_pool *pool;
     struct lease *next;
-    int64_t id; /* the backend's, or -1 */
+    int32_t id; /* the backend's, or -1 */
+    bool lent;
     char data[LEASE_SIZE];
 };
 
-void blz__leases_init(lease_pool *pool, const blz_allocator *allocator);
-void blz__leases_destroy(lease_pool *pool);
+lease_pool *blz__leases_new(const blz_allocator *allocator); /* NULL: no memory */
+void blz__leases_close(lease_pool *pool);                    /* or NULL */
+void blz__lease_free(lease_pool *pool, struct lease *lease);
 struct lease *blz__lease_take(lease_pool *pool); /* NULL: no memory. [its worker] */
 void blz__lease_give(struct lease *lease);       /* [any thread] */
 

@@ -3,29 +3,71 @@
  * Buffers on loan. A pool belongs to the driver of a worker, which takes from it; a buffer may be
  * given back on any thread. A few that are not in use are kept for the next, the last one given back
  * first, because it is still in the cache; more than that go back to the allocator.
+ *
+ * A buffer may be given back when its runtime has gone: the pool goes with the last of them.
  */
 #include "base/alloc.h"
 #include "io/io.h"
 
 enum { MAX_KEPT = 64 };
 
-void blz__leases_init(lease_pool *pool, const blz_allocator *allocator)
+lease_pool *blz__leases_new(const blz_allocator *allocator)
 {
-    *pool = (lease_pool){.allocator = allocator};
+    lease_pool *pool = blz__alloc(allocator, sizeof *pool, _Alignof(lease_pool));
+
+    if (pool)
+        *pool = (lease_pool){.allocator = *allocator};
+    return pool;
 }
 
-static void free_lease(lease_pool *pool, struct lease *lease)
+void blz__lease_free(lease_pool *pool, struct lease *lease)
 {
-    blz__free(pool->allocator, lease, sizeof *lease, _Alignof(struct lease));
+    blz__free(&pool->allocator, lease, sizeof *lease, _Alignof(struct lease));
 }
 
-void blz__leases_destroy(lease_pool *pool)
+static void free_pool(lease_pool *pool)
 {
-    while (pool->free) {
-        struct lease *lease = pool->free;
-        pool->free = lease->next;
-        free_lease(pool, lease);
+    blz_allocator allocator = pool->allocator;
+
+    blz__free(&allocator, pool, sizeof *pool, _Alignof(lease_pool));
+}
+
+void blz__leases_close(lease_pool *pool)
+{
+    struct lease *free, *next;
+    bool last;
+
+    if (!pool)
+        return;
+    blz__lock_acquire(&pool->lock);
+    pool->closed = true;
+    pool->give_back = NULL;
+    free = pool->free;
+    pool->free = NULL;
+    last = pool->nr_lent == 0;
+    blz__lock_release(&pool->lock);
+    for (; free; free = next) {
+        next = free->next;
+        blz__lease_free(pool, free);
     }
+    if (last)
+        free_pool(pool);
+}
+
+static struct lease *new_lease(lease_pool *pool)
+{
+    struct lease *lease = blz__alloc(&pool->allocator, sizeof *lease, _Alignof(struct lease));
+
+    if (lease) {
+        lease->pool = pool;
+        lease->id = -1;
+        lease->lent = true;
+        return lease;
+    }
+    blz__lock_acquire(&pool->lock);
+    pool->nr_lent--;
+    blz__lock_release(&pool->lock);
+    return NULL;
 }
 
 struct lease *blz__lease_take(lease_pool *pool)
@@ -33,40 +75,46 @@ struct lease *blz__lease_take(lease_pool *pool)
     struct lease *lease;
 
     blz__lock_acquire(&pool->lock);
+    pool->nr_lent++;
     lease = pool->free;
     if (lease) {
         pool->free = lease->next;
         pool->nr_free--;
     }
     blz__lock_release(&pool->lock);
-    if (lease)
-        return lease;
-    lease = blz__alloc(pool->allocator, sizeof *lease, _Alignof(struct lease));
-    if (lease) {
-        lease->pool = pool;
-        lease->id = -1;
+    return lease ? lease : new_lease(pool);
+}
+
+/* Under the lock. False: there is no place for it. */
+static bool keep(lease_pool *pool, struct lease *lease)
+{
+    if (pool->closed)
+        return false;
+    if (lease->id >= 0) {
+        pool->give_back(pool, lease);
+        return true;
     }
-    return lease;
+    if (pool->nr_free >= MAX_KEPT)
+        return false;
+    lease->next = pool->free;
+    pool->free = lease;
+    pool->nr_free++;
+    return true;
 }
 
 void blz__lease_give(struct lease *lease)
 {
     lease_pool *pool = lease->pool;
-    bool kept = true;
+    bool kept, last;
 
     blz__lock_acquire(&pool->lock);
-    if (lease->id >= 0) {
-        pool->give_back(pool, lease);
-    } else if (pool->nr_free < MAX_KEPT) {
-        lease->next = pool->free;
-        pool->free = lease;
-        pool->nr_free++;
-    } else {
-        kept = false;
-    }
+    kept = keep(pool, lease);
+    last = --pool->nr_lent == 0 && pool->closed;
     blz__lock_release(&pool->lock);
     if (!kept)
-        free_lease(pool, lease);
+        blz__lease_free(pool, lease);
+    if (last)
+        free_pool(pool);
 }
 
 void blz_buf_release(blz_buf *buf)

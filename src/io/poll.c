@@ -19,7 +19,6 @@ enum { FIRST_CAPACITY = 64 };
 
 struct poll_driver {
     blz__driver base;
-    lease_pool leases;
     const blz_allocator *allocator;
     int wake_fd;
     uint32_t count, capacity; /* slot 0 is the wake-up */
@@ -95,15 +94,15 @@ static int poll_open(blz__driver **driver, const blz_options *options,
     if (!d)
         return -ENOMEM;
     *d = (struct poll_driver){.base = {.ops = &blz__poll_driver}, .allocator = allocator};
-    d->base.leases = &d->leases;
-    blz__leases_init(&d->leases, allocator);
-    rc = grow(d, FIRST_CAPACITY);
+    d->base.leases = blz__leases_new(allocator);
+    rc = d->base.leases ? grow(d, FIRST_CAPACITY) : -ENOMEM;
     if (rc == 0) {
         rc = d->wake_fd = blz__wake_open();
         if (rc < 0)
             free_arrays(d);
     }
     if (rc < 0) {
+        blz__leases_close(d->base.leases);
         blz__free(allocator, d, sizeof *d, _Alignof(struct poll_driver));
         return rc;
     }
@@ -118,7 +117,7 @@ static void poll_close(blz__driver *driver)
 {
     struct poll_driver *d = driver_of(driver);
 
-    blz__leases_destroy(&d->leases);
+    blz__leases_close(d->base.leases);
     close(d->wake_fd);
     free_arrays(d);
     blz__free(d->allocator, d, sizeof *d, _Alignof(struct poll_driver));

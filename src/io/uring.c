@@ -101,10 +101,10 @@ static int uring_open(blz__driver **driver, const blz_options *options,
     if (!d)
         return -ENOMEM;
     memset(d, 0, sizeof *d);
-    d->base = (blz__driver){.ops = &blz__uring_driver, .leases = &d->leases};
+    d->base = (blz__driver){.ops = &blz__uring_driver, .leases = blz__leases_new(allocator)};
     d->allocator = allocator;
     d->embed_fd = -ENOTSUP;
-    rc = init_any_ring(d, options);
+    rc = d->base.leases ? init_any_ring(d, options) : -ENOMEM;
     if (rc < 0)
         goto out_driver;
     rc = d->wake_fd = blz__wake_open();
@@ -115,7 +115,6 @@ static int uring_open(blz__driver **driver, const blz_options *options,
         if (rc < 0)
             goto out_wake;
     }
-    blz__leases_init(&d->leases, allocator);
     *driver = &d->base;
     return 0;
 out_wake:
@@ -123,6 +122,7 @@ out_wake:
 out_ring:
     io_uring_queue_exit(&d->ring);
 out_driver:
+    blz__leases_close(d->base.leases);
     blz__free(allocator, d, sizeof *d, _Alignof(struct uring_driver));
     return rc;
 }
@@ -147,7 +147,7 @@ static void uring_close(blz__driver *driver)
     if (d->embed_fd >= 0)
         close(d->embed_fd);
     blz__uring_leases_destroy(d);
-    blz__leases_destroy(&d->leases);
+    blz__leases_close(d->base.leases);
     blz__free(d->allocator, d, sizeof *d, _Alignof(struct uring_driver));
 }
 

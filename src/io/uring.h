@@ -22,7 +22,6 @@ struct uring_leases {
 struct uring_driver {
     blz__driver base;
     struct io_uring ring;
-    lease_pool leases;
     struct uring_leases lent;
     const blz_allocator *allocator;
     int wake_fd;

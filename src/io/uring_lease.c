@@ -25,7 +25,8 @@ static void put_in_ring(struct uring_driver *d, struct lease *lease)
 
 static void give_back(lease_pool *pool, struct lease *lease)
 {
-    put_in_ring(blz_container_of(pool, struct uring_driver, leases), lease);
+    lease->lent = false;
+    put_in_ring(pool->backend, lease);
 }
 
 static struct lease *new_lease(struct uring_driver *d, uint32_t id)
@@ -33,8 +34,9 @@ static struct lease *new_lease(struct uring_driver *d, uint32_t id)
     struct lease *lease = blz__alloc(d->allocator, sizeof *lease, _Alignof(struct lease));
 
     if (lease) {
-        lease->pool = &d->leases;
-        lease->id = id;
+        lease->pool = d->base.leases;
+        lease->id = (int32_t)id;
+        lease->lent = false;
     }
     return lease;
 }
@@ -47,9 +49,9 @@ static void add_leases(struct uring_driver *d, uint32_t count)
         if (!lease)
             return;
         d->lent.leases[d->lent.count++] = lease;
-        blz__lock_acquire(&d->leases.lock);
+        blz__lock_acquire(&d->base.leases->lock);
         put_in_ring(d, lease);
-        blz__lock_release(&d->leases.lock);
+        blz__lock_release(&d->base.leases->lock);
     }
 }
 
@@ -68,14 +70,27 @@ void blz__uring_leases_init(struct uring_driver *d)
         return;
     }
     d->lent.ring = ring;
-    d->leases.give_back = give_back;
+    d->base.leases->backend = d;
+    d->base.leases->give_back = give_back;
     io_uring_buf_ring_init(d->lent.ring);
 }
 
 void blz__uring_leases_destroy(struct uring_driver *d)
 {
+    lease_pool *pool = d->base.leases;
+
+    /* Those on loan are buffers like others from now on. */
+    blz__lock_acquire(&pool->lock);
+    for (uint32_t i = 0; i < d->lent.count; i++) {
+        if (!d->lent.leases[i]->lent)
+            continue;
+        d->lent.leases[i]->id = -1;
+        d->lent.leases[i] = NULL;
+    }
+    blz__lock_release(&pool->lock);
     for (uint32_t i = 0; i < d->lent.count; i++)
-        blz__free(d->allocator, d->lent.leases[i], sizeof(struct lease), _Alignof(struct lease));
+        if (d->lent.leases[i])
+            blz__lease_free(pool, d->lent.leases[i]);
     if (d->lent.leases)
         blz__free(d->allocator, d->lent.leases, RING_ENTRIES * sizeof(struct lease *),
                   _Alignof(struct lease *));
@@ -104,11 +119,13 @@ void blz__uring_take_lease(struct uring_driver *d, const struct io *io, int res,
     if (!(flags & IORING_CQE_F_BUFFER))
         return;
     struct lease *lease = d->lent.leases[flags >> IORING_CQE_BUFFER_SHIFT];
-    blz__lock_acquire(&d->leases.lock);
+    blz__lock_acquire(&d->base.leases->lock);
     d->lent.in_ring--;
+    lease->lent = res > 0;
+    d->base.leases->nr_lent += lease->lent;
     if (res <= 0)
         put_in_ring(d, lease);
-    blz__lock_release(&d->leases.lock);
+    blz__lock_release(&d->base.leases->lock);
     if (res > 0)
         lease_hand_out(io->buf, lease, (size_t)res);
 }

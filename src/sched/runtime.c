@@ -116,7 +116,7 @@ int blz__rt_create(blz_rt **out, const blz_options *given, const blz__driver_ops
     rt->target_ticks = (uint64_t)(TARGET_NS / rt->clock.ns_per_tick);
     blz__pool_init(&rt->pool, &rt->allocator);
     blz__heap_init(&rt->foreign_heap, rt, &rt->pool);
-    rc = blz__io_new(&rt->io, &rt->allocator);
+    rc = blz__io_new(&rt->io, rt);
     if (rc < 0)
         goto out_bits;
     rc = create_workers(rt);
@@ -338,6 +338,7 @@ static void end_runtime(blz_rt *rt)
     if (blz__load(&rt->started, ACQUIRE) && !blz__load(&rt->drained, ACQUIRE))
         return;
     stop_threads(rt);
+    blz__io_end(rt->io); /* now: the rest may have to wait for the last handle */
     for (uint32_t i = 0; i < rt->nr_workers; i++)
         blz__worker_drop_timers(&rt->workers[i]);
     blz__lock_acquire(&rt->inject.lock);

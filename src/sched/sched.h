@@ -42,8 +42,9 @@ unsigned blz__worker_index(void);
 int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, char *reason,
                    size_t size);
 
-int blz__io_new(struct blz__io **io, const blz_allocator *allocator);
-void blz__io_free(struct blz__io *io); /* closes what is still open */
+int blz__io_new(struct blz__io **io, blz_rt *rt);
+void blz__io_end(struct blz__io *io); /* closes what is still open, when the last task has ended */
+void blz__io_free(struct blz__io *io);
 
 /* ---- for the blocking pool ---- */
 

@@ -106,11 +106,139 @@ static void a_thread_frees_another_runtime_than_the_one_it_turns(void **state)
     on_every_embedded(free_another_one);
 }
 
+/* ---- what outlives its runtime ---- */
+
+struct borrows {
+    BLZ_FRAME;
+    blz__fd_ref ref;
+    blz_buf *buf;
+    blz_io io;
+    int64_t n;
+};
+
+BLZ_ASYNC(borrows)
+{
+    static const blz_future_ops ops = {.name = "lease",
+                                       .poll = blz__io_poll,
+                                       .cancel = blz__io_cancel};
+
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->n, blz__io_init(&self->io, &ops, IO_LEASE, &self->ref, self->buf, 0));
+    BLZ_END(self->n);
+}
+
+enum { NR_BUFS = 3 };
+
+static void borrow(blz_rt *rt, blz_buf bufs[NR_BUFS])
+{
+    struct pair pair;
+
+    open_pair(&pair, rt, PAIR_TCP);
+    for (int i = 0; i < NR_BUFS; i++) {
+        assert_int_equal(write(pair.far, "abc", 3), 3);
+        assert_int_equal(BLZ_BLOCK_ON(rt, borrows, .ref = pair.ours, .buf = &bufs[i]), 3);
+    }
+    close_pair(&pair);
+}
+
+static void a_buffer_may_be_given_back_after_its_runtime(void **state)
+{
+    (void)state;
+    for (int i = 0; i < nr_io_configs; i++) {
+        blz_buf bufs[NR_BUFS] = {{0}};
+        blz_rt *rt = io_rt(&io_configs[i]);
+        if (!rt)
+            continue;
+        borrow(rt, bufs);
+        blz_buf_release(&bufs[1]);
+        free_rt(rt);
+        assert_memory_equal(bufs[0].data, "abc", 3);
+        assert_memory_equal(bufs[2].data, "abc", 3);
+        blz_buf_release(&bufs[2]);
+        blz_buf_release(&bufs[0]);
+    }
+}
+
+/* The runtime itself stays as long as the handle does. */
+static void descriptors_are_closed_with_the_runtime_whoever_still_refers_to_it(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    blz_handle handle;
+    struct pair pair;
+    char c;
+
+    (void)state;
+    open_pair(&pair, rt, PAIR_TCP);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, give), 0);
+    assert_int_equal(blz_rt_free(rt), 0);
+    assert_int_equal(read(pair.far, &c, 1), 0);
+    blz_handle_detach(&handle);
+    close(pair.far);
+}
+
+/* ---- whose it is ---- */
+
+static void a_task_of_another_runtime_is_refused(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    blz_rt *other = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    struct pair pair;
+
+    (void)state;
+    open_pair(&pair, rt, PAIR_TCP);
+    assert_int_equal(BLZ_BLOCK_ON(other, does_io, .kind = IO_READ, .ref = pair.ours), -EXDEV);
+    free_rt(other);
+    close_pair(&pair);
+    free_rt(rt);
+}
+
+static int close_in_child(const struct pair *pair)
+{
+    pid_t pid = fork();
+    int status = -1;
+
+    if (pid == 0) {
+        blz__fd_ref ref = pair->ours;
+        alarm(20);
+        if (blz__fd_acquire(&ref) != -EOWNERDEAD)
+            _exit(1);
+        _exit(blz__fd_close(&ref, NULL) != -EOWNERDEAD ? 2 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void close_elsewhere(blz_rt *rt)
+{
+    struct pair pair;
+    blz_handle handle;
+
+    open_pair(&pair, rt, PAIR_TCP);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, does_io, .kind = IO_READ, .ref = pair.ours), 0);
+    wait_until_idle(rt);
+    assert_int_equal(close_in_child(&pair), 0);
+    assert_int_equal(write(pair.far, "x", 1), 1);
+    assert_int_equal(blz_handle_wait(&handle), 0);
+    assert_int_equal(handle.result, 1);
+    close_pair(&pair);
+}
+
+/* Its parent goes on waiting for the descriptor, undisturbed. */
+static void a_forked_child_cannot_close_what_is_its_parents(void **state)
+{
+    (void)state;
+    on_every_backend(close_elsewhere);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_wake_up_is_taken_also_without_descriptors),
         TEST(a_thread_frees_another_runtime_than_the_one_it_turns),
+        TEST(a_buffer_may_be_given_back_after_its_runtime),
+        TEST(descriptors_are_closed_with_the_runtime_whoever_still_refers_to_it),
+        TEST(a_task_of_another_runtime_is_refused),
+        TEST(a_forked_child_cannot_close_what_is_its_parents),
     };
     return RUN_TESTS(tests);
 }
