@@ -212,27 +212,48 @@ static void unlink_op(struct io **list, struct io *io)
     *list = io->next;
 }
 
+/* Under the lock. */
+static int enter_locked(blz__fd *entry, struct io *io, const blz_rt *rt)
+{
+    int direction = io_direction(io);
+
+    if (is_stale(entry, io->generation))
+        return -EBADF;
+    if (entry->owner->rt != rt)
+        return -EXDEV;
+    if (entry->waiting[direction] && !(entry->flags & FD_SHARED))
+        return -EBUSY;
+    if (entry->refs == UINT16_MAX)
+        return -EOVERFLOW;
+    entry->refs++;
+    append(&entry->waiting[direction], io);
+    return 0;
+}
+
 int blz__fd_enter(struct io *io, blz_cx *cx)
 {
     blz__fd *entry = io->fd;
-    int direction = io_direction(io), rc = 0;
+    int rc;
 
     if (!entry)
         return -EBADF;
     blz__lock_acquire(&entry->lock);
-    if (is_stale(entry, io->generation)) {
-        rc = -EBADF;
-    } else if (entry->owner->rt != blz_cx_rt(cx)) {
-        rc = -EXDEV;
-    } else if (entry->waiting[direction] && !(entry->flags & FD_SHARED)) {
-        rc = -EBUSY;
-    } else if (entry->refs == UINT16_MAX) {
-        rc = -EOVERFLOW;
-    } else {
-        entry->refs++;
-        append(&entry->waiting[direction], io);
+    rc = enter_locked(entry, io, blz_cx_rt(cx));
+    if (rc == 0)
         blz__op_begin(&io->op, cx);
-    }
+    blz__lock_release(&entry->lock);
+    return rc;
+}
+
+int blz__fd_enter_for(struct io *io, struct blz_worker *home)
+{
+    blz__fd *entry = io->fd;
+    int rc;
+
+    blz__lock_acquire(&entry->lock);
+    rc = enter_locked(entry, io, entry->owner->rt);
+    if (rc == 0)
+        blz__op_begin_at(&io->op, home);
     blz__lock_release(&entry->lock);
     return rc;
 }

@@ -8,6 +8,9 @@
 /* Begins the operation. 0, -EBADF (stale), -EBUSY (one is in flight in that direction). [task] */
 int blz__fd_enter(struct io *io, blz_cx *cx);
 
+/* The same for an operation of a driver's own, whose task is nobody's. [home] */
+int blz__fd_enter_for(struct io *io, struct blz_worker *home);
+
 /* Begins the next step of an operation that has entered. 0, or -ECANCELED: closed. [task] */
 int blz__fd_reenter(struct io *io, blz_cx *cx);
 

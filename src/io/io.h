@@ -128,7 +128,8 @@ enum io_kind {
     IO_SENDFILE, /* buf: the offset, as a number; len; extra: the file's descriptor, likewise */
     IO_POLL,     /* len: POLLIN and so on; value: those that are true */
     IO_CALL,     /* buf: struct io_call *; len: POLLIN or POLLOUT */
-    IO_KINDS
+    IO_KINDS,
+    IO_ACCEPTOR = IO_KINDS, /* io_uring: accepts for others; see uring_accept.c */
 };
 
 /*
@@ -145,6 +146,7 @@ enum {
     IO_STARTED = 0x2, /* its first poll has been */
     IO_CANCELLED = 0x4,
     IO_PAUSED = 0x8, /* between two steps, because the budget is used up */
+    IO_STAYS = 0x10, /* its task stays on this worker */
 };
 
 /* How far an attempt or a driver has come with it. */
@@ -153,6 +155,7 @@ enum {
     IO_POLLED = 0x2,     /* io_uring: waits for readiness, then it is attempted */
     IO_EDGE = 0x4,       /* io_uring: waits for changes of the readiness */
     IO_HELD = 0x8,       /* io_uring: has its value, and waits for the end of its request */
+    IO_QUEUED = 0x10,    /* io_uring: waits in an acceptor */
 };
 
 /* What blz_io is. */

@@ -143,6 +143,7 @@ static void uring_close(blz__driver *driver)
     struct uring_driver *d = uring_of(driver);
 
     exit_ring(d);
+    blz__uring_accept_destroy(d);
     close(d->wake_fd);
     if (d->embed_fd >= 0)
         close(d->embed_fd);
@@ -153,8 +154,7 @@ static void uring_close(blz__driver *driver)
 
 /* ---- entries ---- */
 
-/* NULL: the queue is full, and the kernel takes no more until completions have been reaped. */
-static struct io_uring_sqe *next_sqe(struct uring_driver *d)
+struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&d->ring);
 
@@ -309,7 +309,7 @@ static void put_off(struct uring_driver *d, struct io *io)
 
 static bool submit_now(struct uring_driver *d, struct io *io, bool only_poll)
 {
-    struct io_uring_sqe *sqe = next_sqe(d);
+    struct io_uring_sqe *sqe = blz__uring_sqe(d);
 
     if (blz_unlikely(!sqe))
         return false;
@@ -330,6 +330,8 @@ static void uring_submit(blz__driver *driver, blz__op *op)
     if (blz_unlikely(!d->enabled))
         enable(d);
     io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_HELD);
+    if (io->op.kind == IO_ACCEPT && blz__uring_accept(d, io))
+        return;
     if (!submit_now(d, io, false))
         put_off(d, io);
 }
@@ -358,22 +360,35 @@ static void prep_cancel(struct uring_driver *d, struct io_uring_sqe *sqe, struct
     d->in_flight++;
 }
 
+void blz__uring_ask_to_end(struct uring_driver *d, struct io *io)
+{
+    struct io_uring_sqe *sqe;
+
+    while (!(sqe = blz__uring_sqe(d)))
+        blz__uring_reap(d); /* makes room; it may itself complete, and is still counted */
+    prep_cancel(d, sqe, io);
+}
+
 static void uring_cancel(blz__driver *driver, blz__op *op)
 {
     struct uring_driver *d = uring_of(driver);
     struct io *io = (struct io *)op;
-    struct io_uring_sqe *sqe;
 
     if (io->progress & IO_HELD)
         return; /* has its value, and is ending */
+    if (io->op.kind == IO_ACCEPTOR) {
+        blz__uring_acceptor_stop(d, io);
+        return;
+    }
+    if (io->op.kind == IO_ACCEPT && (io->progress & IO_QUEUED)) {
+        blz__uring_accept_cancel(d, io);
+        return;
+    }
     if (blz_unlikely(d->put_off != NULL) && take_back(d, io)) {
         blz__io_complete(driver, io, -ECANCELED);
         return;
     }
-    while (!(sqe = next_sqe(d)))
-        blz__uring_reap(
-            d); /* makes room; the operation itself may complete, and is still counted */
-    prep_cancel(d, sqe, io);
+    blz__uring_ask_to_end(d, io);
 }
 
 static void uring_let_go(blz__driver *driver)
@@ -448,7 +463,7 @@ static void note_change(struct uring_driver *d, struct io *io, int res)
         return;
     io->op.value = value;
     io->progress |= IO_HELD;
-    sqe = next_sqe(d);
+    sqe = blz__uring_sqe(d);
     if (sqe)
         prep_cancel(d, sqe, io);
     else
@@ -506,6 +521,10 @@ static void on_cqe(struct uring_driver *d, uint64_t data, int res, uint32_t flag
             d->wake_lost = true;
         return;
     }
+    if (!(data & TAG_CANCEL) && ((struct io *)(uintptr_t)data)->op.kind == IO_ACCEPTOR) {
+        blz__uring_on_accept(d, (struct io *)(uintptr_t)data, res, flags);
+        return;
+    }
     if (flags & IORING_CQE_F_MORE) {
         note_change(d, (struct io *)(uintptr_t)data, res);
         return;
@@ -517,23 +536,35 @@ static void on_cqe(struct uring_driver *d, uint64_t data, int res, uint32_t flag
         complete(d, (struct io *)(uintptr_t)data, res, flags);
 }
 
-void blz__uring_reap(struct uring_driver *d)
+/* The oldest completion, given back at once: what follows from it may have to reap again. */
+static bool next_cqe(struct uring_driver *d, struct io_uring_cqe *out)
 {
     struct io_uring_cqe *cqe;
-    unsigned head, seen = 0;
+    unsigned head;
 
     io_uring_for_each_cqe(&d->ring, head, cqe)
     {
-        on_cqe(d, cqe->user_data, cqe->res, cqe->flags);
-        seen++;
+        *out = (struct io_uring_cqe){.user_data = cqe->user_data,
+                                     .res = cqe->res,
+                                     .flags = cqe->flags};
+        io_uring_cq_advance(&d->ring, 1);
+        return true;
     }
-    io_uring_cq_advance(&d->ring, seen);
+    return false;
+}
+
+void blz__uring_reap(struct uring_driver *d)
+{
+    struct io_uring_cqe cqe;
+
+    while (next_cqe(d, &cqe))
+        on_cqe(d, cqe.user_data, cqe.res, cqe.flags);
 }
 
 /* The kernel has dropped it, for want of room for its completion. */
 static BLZ_COLD void rearm_wake(struct uring_driver *d)
 {
-    struct io_uring_sqe *sqe = next_sqe(d);
+    struct io_uring_sqe *sqe = blz__uring_sqe(d);
 
     if (!sqe)
         return; /* the next look tries again */
@@ -548,7 +579,7 @@ static bool submit_again(struct uring_driver *d, struct io *io)
 
     if (!(io->progress & IO_HELD))
         return submit_now(d, io, io->progress & IO_POLLED);
-    sqe = next_sqe(d);
+    sqe = blz__uring_sqe(d);
     if (sqe)
         prep_cancel(d, sqe, io);
     return sqe;
@@ -600,6 +631,8 @@ static void uring_poll(blz__driver *driver, int64_t deadline_ns)
     }
     if (blz_unlikely(d->put_off != NULL))
         submit_put_off(d);
+    if (blz_unlikely(d->starved))
+        blz__uring_accept_retry(d);
     /* Not before a sleep: that would be a wake-up for it. */
     if (blz_unlikely(d->embed_fd >= 0) && deadline_ns == 0)
         blz__wake_drain(d->wake_fd);
@@ -624,7 +657,7 @@ static bool uring_busy(const blz__driver *driver)
 {
     const struct uring_driver *d = (const struct uring_driver *)driver;
 
-    return d->in_flight > 0 || d->put_off;
+    return d->in_flight > 0 || d->put_off || d->starved;
 }
 
 const blz__driver_ops blz__uring_driver = {

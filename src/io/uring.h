@@ -32,6 +32,8 @@ struct uring_driver {
     uint64_t in_flight; /* completions to come, cancel requests included */
     struct io *put_off; /* for lack of room in the submission queue */
     struct io *put_off_last;
+    struct acceptor *acceptors;
+    bool starved; /* an acceptor found no room in the submission queue */
 };
 
 static inline struct uring_driver *uring_of(blz__driver *driver)
@@ -45,6 +47,24 @@ static inline struct io *next_put_off(const struct io *io)
 }
 
 void blz__uring_reap(struct uring_driver *d);
+
+/* NULL: the queue is full, and the kernel takes no more until completions have been reaped. */
+struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d);
+
+/* Asks the kernel to end a request; the answer is an event of the operation. */
+void blz__uring_ask_to_end(struct uring_driver *d, struct io *io);
+
+/* ---- uring_accept.c [owner] ---- */
+
+/* Waits in an acceptor, or is complete. False: it cannot; it needs a request of its own. */
+bool blz__uring_accept(struct uring_driver *d, struct io *io);
+void blz__uring_accept_cancel(struct uring_driver *d, struct io *io);
+void blz__uring_acceptor_stop(struct uring_driver *d, struct io *io);
+void blz__uring_on_accept(struct uring_driver *d, struct io *io, int res, uint32_t flags);
+void blz__uring_accept_retry(struct uring_driver *d);
+void blz__uring_accept_destroy(struct uring_driver *d);
+
+/* ---- uring_lease.c ---- */
 
 /* [owner] */
 void blz__uring_leases_init(struct uring_driver *d);

@@ -98,6 +98,9 @@ struct blz__op {
  */
 void blz__op_begin(blz__op *op, blz_cx *cx);
 
+/* The same for an operation of a driver's own; its waker is set. [home] */
+void blz__op_begin_at(blz__op *op, struct blz_worker *home);
+
 /* Hands an operation that has begun to the driver of the worker that polls the task. [task] */
 void blz__op_hand_over(blz__op *op, blz_cx *cx);
 

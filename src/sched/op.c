@@ -18,6 +18,12 @@ void blz__op_begin(blz__op *op, blz_cx *cx)
     blz__store(&op->events, 1u, RELAXED);
 }
 
+void blz__op_begin_at(blz__op *op, struct blz_worker *home)
+{
+    op->home = home;
+    blz__store(&op->events, 1u, RELAXED);
+}
+
 void blz__op_hand_over_for(blz__op *op, blz_waker waker, blz_cx *cx)
 {
     blz__plain_write(&op->waker);

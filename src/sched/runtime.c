@@ -142,9 +142,9 @@ void blz__rt_destroy(blz_rt *rt)
     if (rt->blocking)
         rt->blocking->destroy(rt->blocking);
     blz__heap_destroy(&rt->foreign_heap);
-    blz__io_free(rt->io);
     for (uint32_t i = 0; i < rt->nr_workers; i++)
-        blz__worker_destroy(&rt->workers[i]);
+        blz__worker_destroy(&rt->workers[i]); /* drivers may have descriptors open */
+    blz__io_free(rt->io);
     blz__rt_free(rt, rt->workers, rt->nr_workers * sizeof(blz_worker), _Alignof(blz_worker));
     blz__pool_destroy(&rt->pool);
     blz__rt_free(rt, rt->idle.bits, bitmap_size(rt), 8);
