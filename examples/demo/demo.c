@@ -3,8 +3,8 @@
  * An HTTP server to look at Blitz with. `make run` starts it; Ctrl-C ends it.
  *
  * The main task listens, starts another one that accepts, and waits for the signal to stop. When it
- * returns, the runtime shuts down: it cancels the connections, and gives those that are in the middle
- * of a request some time to finish it.
+ * returns, the runtime shuts down: it cancels the connections, and gives those that are in the
+ * middle of a request some time to finish it.
  */
 #include "demo.h"
 

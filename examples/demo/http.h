@@ -55,9 +55,8 @@ struct http_request {
 };
 
 /*
- * Looks at what has come of a request: all of it, from its first byte. The length of the head, or 0:
- * incomplete, call again with more behind it. Negative: a status to refuse it with. Never looks at a
- * byte twice as long as lines are incomplete.
+ * Looks at what has come of a request, from its first byte. The length of the head; 0: incomplete,
+ * call again with more behind it; negative: a status to refuse it with.
  */
 int http_parse(struct http_request *request, const char *buf, size_t len);
 
@@ -75,10 +74,10 @@ struct http_chunks {
 };
 
 /*
- * Decodes what has come of a chunked body. `data` has *len bytes; the decoded ones are moved to
- * `out`, which may be `data` or before it, and *len says how many they are. *used says how many were
- * looked at; behind them, once the body is complete, the next request begins. 1: complete; 0:
- * call again with more; negative: a status to refuse it with.
+ * Decodes what has come of a chunked body: the *len bytes of `data`. What they mean is moved to
+ * `out`, which may be `data` or before it; *len says how much that is, and *used how many bytes were
+ * looked at. 1: the body is complete, and the next request begins behind those; 0: call again with
+ * more; negative: a status to refuse it with.
  */
 int http_chunks_decode(struct http_chunks *chunks, char *out, const char *data, size_t *len,
                        size_t *used);
