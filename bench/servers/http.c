@@ -5,9 +5,9 @@
  *
  *     blitz-http PORT [THREADS] [--backend io_uring|epoll|poll]
  *
- * The parser is the demo's. A request that comes as a whole, as nearly all do, is parsed where it was
- * read, and a connection that waits for the next one holds no buffer. Requests that came together
- * are answered together: one read and one write.
+ * The parser is the demo's. A request that comes as a whole, as nearly all do, is parsed where it
+ * was read, and a connection that waits for the next one holds no buffer. Requests that came
+ * together are answered together: one read and one write.
  */
 #include <blitz.h>
 
@@ -144,28 +144,32 @@ BLZ_ASYNC(client)
 
 /* ---- the server ---- */
 
+static int on_conn(void *arg, blz_tcp conn)
+{
+    (void)arg;
+    return BLZ_SPAWN(client, .conn = conn);
+}
+
 struct serve {
     BLZ_FRAME;
     int port;
     blz_listener ln;
-    blz_tcp conn;
-    blz_io io;
+    blz_serve_op op;
     int64_t rc;
 };
 
 BLZ_ASYNC(serve)
 {
+    blz_addr addr;
+
     BLZ_BEGIN;
-    {
-        blz_addr addr = blz_addr_loopback(BLZ_ADDR_V4, (uint16_t)self->port);
-        self->rc = blz_listen_with(&self->ln, &addr, NULL);
-    }
-    while (self->rc >= 0) {
-        BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->ln, &self->conn));
-        if (self->rc >= 0 && BLZ_SPAWN(client, .conn = self->conn) < 0)
-            blz_tcp_close(&self->conn);
-    }
+    addr = blz_addr_loopback(BLZ_ADDR_V4, (uint16_t)self->port);
+    self->rc = blz_listen_with(&self->ln, &addr, &(blz_listen_options){.spread = true});
+    if (self->rc < 0)
+        goto out;
+    BLZ_AWAIT(self->rc, blz_serve(&self->op, &self->ln, on_conn, NULL));
     blz_listener_close(&self->ln);
+out:
     BLZ_END(self->rc);
 }
 

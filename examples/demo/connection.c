@@ -272,9 +272,8 @@ BLZ_ASYNC(connection)
     BLZ_END(self->rc);
 }
 
-void connection_spawn(struct server *server, blz_tcp conn)
+int connection_spawn(struct server *server, blz_tcp conn)
 {
     atomic_fetch_add_explicit(&server->nr_connections, 1, memory_order_relaxed);
-    if (BLZ_SPAWN(connection, .server = server, .stream.conn = conn) < 0)
-        blz_tcp_close(&conn);
+    return BLZ_SPAWN(connection, .server = server, .stream.conn = conn);
 }

@@ -2,9 +2,9 @@
 /*
  * An HTTP server to look at Blitz with. `make run` starts it; Ctrl-C ends it.
  *
- * The main task listens, starts another one that accepts, and waits for the signal to stop. When it
- * returns, the runtime shuts down: it cancels the connections, and gives those that are in the
- * middle of a request some time to finish it.
+ * The main task accepts connections until there is a signal to stop. When it returns, the runtime
+ * shuts down: it cancels the connections, and gives those that are in the middle of a request some
+ * time to finish it.
  */
 #include "demo.h"
 
@@ -16,29 +16,38 @@
 
 enum { GRACE_SECONDS = 5 };
 
-/* ---- accepting ---- */
+/* ---- listening ---- */
 
-struct accept_all {
-    BLZ_FRAME;
-    struct server *server;
-    blz_listener listener;
-    blz_tcp conn;
-    int64_t rc;
-    blz_io io;
-    blz_sleep_op pause;
-};
-
-BLZ_ASYNC(accept_all)
+static void complain(uint16_t port, int error)
 {
-    BLZ_BEGIN;
-    do {
-        BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->listener, &self->conn));
-        if (self->rc == 0)
-            connection_spawn(self->server, self->conn);
-        else if (self->rc != -ECANCELED) /* too many open files, for one: that passes */
-            BLZ_AWAIT(self->rc, blz_sleep(&self->pause, 20 * BLZ_MSEC));
-    } while (self->rc == 0);
-    BLZ_END(self->rc);
+    if (error == -EADDRINUSE)
+        fprintf(stderr,
+                "demo: another program listens on port %u. Choose another port:\n"
+                "    demo --port %u          make run ARGS='--port %u'\n",
+                port, port + 1u, port + 1u);
+    else
+        fprintf(stderr, "demo: cannot listen on port %u: %s\n", port, blz_strerror(error));
+}
+
+/* A socket for each worker shares the port; but nobody else shall share it by accident. */
+static int open_listener(blz_listener *listener, uint16_t port)
+{
+    blz_addr addr = blz_addr_loopback(BLZ_ADDR_V4, port);
+    int rc = blz_listen_with(listener, &addr, NULL);
+
+    if (rc == 0) {
+        blz_listener_close(listener);
+        rc = blz_listen_with(listener, &addr, &(blz_listen_options){.spread = true});
+    }
+    if (rc < 0)
+        complain(port, rc);
+    return rc;
+}
+
+/* Called on each worker, for the connections that it accepts. */
+static int on_connection(void *server, blz_tcp conn)
+{
+    return connection_spawn(server, conn);
 }
 
 /* ---- the main task ---- */
@@ -47,28 +56,13 @@ struct serve {
     BLZ_FRAME;
     struct server *server;
     uint16_t port;
-    int64_t rc, signal;
+    int64_t rc;
     blz_listener listener;
     blz_stop stop;
     blz_stop_op wait;
-    blz_handle acceptor;
-    blz_join join;
+    blz_serve_op serve;
+    blz_race_op race;
 };
-
-static int64_t open_listener(blz_listener *listener, uint16_t port)
-{
-    blz_addr addr = blz_addr_loopback(BLZ_ADDR_V4, port);
-    int rc = blz_listen_with(listener, &addr, NULL);
-
-    if (rc == -EADDRINUSE)
-        fprintf(stderr,
-                "demo: another program listens on port %u. Choose another port:\n"
-                "    demo --port %u          make run ARGS='--port %u'\n",
-                port, port + 1u, port + 1u);
-    else if (rc < 0)
-        fprintf(stderr, "demo: cannot listen on port %u: %s\n", port, blz_strerror(rc));
-    return rc;
-}
 
 static void greet(const blz_listener *listener)
 {
@@ -98,19 +92,19 @@ BLZ_ASYNC(serve)
     if (self->rc < 0)
         goto out;
     self->rc = blz_stop_open(&self->stop);
+    if (self->rc < 0)
+        goto out_close;
+    greet(&self->listener);
+    BLZ_AWAIT(self->rc,
+              blz_race(&self->race, blz_stop_wait(&self->wait, &self->stop),
+                       blz_serve(&self->serve, &self->listener, on_connection, self->server)));
     if (self->rc == 0)
-        self->rc = BLZ_SPAWN_JOIN(&self->acceptor, accept_all, .server = self->server,
-                                  .listener = self->listener);
-    if (self->rc == 0) {
-        self->server->started_ns = blz_now();
-        greet(&self->listener);
-        BLZ_AWAIT(self->signal, blz_stop_wait(&self->wait, &self->stop));
-        printf("%s: finishing what is under way\n", strsignal((int)self->signal));
-        fflush(stdout);
-        blz_handle_cancel(&self->acceptor);
-        BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->acceptor));
-    }
+        printf("%s: finishing what is under way\n", strsignal((int)self->wait.future.result));
+    else
+        self->rc = self->serve.future.result;
+    fflush(stdout);
     blz_stop_close(&self->stop);
+out_close:
     blz_listener_close(&self->listener);
 out:
     BLZ_END(self->rc);
@@ -180,7 +174,7 @@ static bool parse_options(struct settings *settings, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct settings settings = {.port = 8080, .hurry = 1};
-    struct server server = {0};
+    struct server server = {.started_ns = blz_now()};
     int64_t rc;
 
     if (!parse_options(&settings, argc, argv)) {

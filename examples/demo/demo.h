@@ -63,7 +63,7 @@ void reply(struct bytes *out, const struct exchange *x, const struct bytes *body
 
 /* ---- connection.c ---- */
 
-/* Serves a connection in a task of its own; closes it also if that fails. */
-void connection_spawn(struct server *server, blz_tcp conn);
+/* Serves a connection in a task of its own. 0 or a negative errno. [worker] */
+int connection_spawn(struct server *server, blz_tcp conn);
 
 #endif

@@ -75,9 +75,9 @@ struct http_chunks {
 
 /*
  * Decodes what has come of a chunked body: the *len bytes of `data`. What they mean is moved to
- * `out`, which may be `data` or before it; *len says how much that is, and *used how many bytes were
- * looked at. 1: the body is complete, and the next request begins behind those; 0: call again with
- * more; negative: a status to refuse it with.
+ * `out`, which may be `data` or before it; *len says how much that is, and *used how many bytes
+ * were looked at. 1: the body is complete, and the next request begins behind those; 0: call again
+ * with more; negative: a status to refuse it with.
  */
 int http_chunks_decode(struct http_chunks *chunks, char *out, const char *data, size_t *len,
                        size_t *used);
