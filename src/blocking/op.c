@@ -23,6 +23,8 @@
 
 #include <errno.h>
 
+_Static_assert(sizeof(blz_blocking_op) == 136, "part of the ABI");
+
 enum { OP_STARTED, OP_WAKER, OP_SLEEPER, OP_DONE };
 
 /* `line` of the future */

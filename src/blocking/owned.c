@@ -19,6 +19,8 @@
 
 #include <errno.h>
 
+_Static_assert(sizeof(blz_blocking_owned_op) == 88, "part of the ABI");
+
 enum { NODE_AWAITED, NODE_DETACHED, NODE_DONE };
 
 /* `line` of the future */
