@@ -42,4 +42,7 @@ uint64_t bench_rss(void);
 extern const struct bench spawn_benches[], yield_benches[], memory_benches[], time_benches[],
     blocking_benches[];
 
+/* Of bench/internal: not in the program that uses the library as installed. */
+extern const struct bench wake_benches[];
+
 #endif

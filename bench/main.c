@@ -8,13 +8,18 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct bench *const tables[] = {spawn_benches, yield_benches, memory_benches,
-                                             blocking_benches, time_benches};
+static const struct bench *const tables[] = {
+    spawn_benches, yield_benches, memory_benches, blocking_benches, time_benches,
+#ifndef BLITZ_BENCH_SHARED
+    wake_benches,
+#endif
+};
 
 static const char usage[] =
-    "usage: blitz-bench NAME [--threads T] [--n N] [--reps R]\n"
+    "usage: blitz-bench NAME [--threads T] [--n N] [--reps R] [--backend B]\n"
     "       blitz-bench --list\n"
     "  --threads T   worker threads (default 2)\n"
+    "  --backend B   io_uring, epoll or poll (default: the best that works)\n"
     "  --n N         operations in a repetition (default: the benchmark's own)\n"
     "  --reps R      repetitions (default 5)\n";
 
@@ -96,9 +101,10 @@ static void repeat(const struct bench *bench, blz_rt *rt, unsigned threads, uint
     fflush(stdout);
 }
 
-static int run_bench(const struct bench *bench, unsigned threads, uint64_t n, int reps)
+static int run_bench(const struct bench *bench, const char *backend, unsigned threads, uint64_t n,
+                     int reps)
 {
-    blz_options options = {.workers = threads};
+    blz_options options = {.workers = threads, .backend = backend};
     blz_rt *rt;
 
     bench_check(blz_rt_new(&rt, &options), "cannot create a runtime");
@@ -131,6 +137,7 @@ int main(int argc, char **argv)
 {
     const char *name = NULL;
     unsigned threads = 2;
+    const char *backend = NULL;
     uint64_t n = 0;
     int reps = 5;
 
@@ -140,6 +147,8 @@ int main(int argc, char **argv)
             return list();
         if (argv[i][0] != '-')
             name = argv[i];
+        else if (value && strcmp(argv[i], "--backend") == 0)
+            backend = argv[++i];
         else if (value && strcmp(argv[i], "--threads") == 0)
             threads = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (value && strcmp(argv[i], "--n") == 0)
@@ -161,5 +170,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "blitz-bench: no benchmark is called %s; see --list\n", name);
         return 2;
     }
-    return run_bench(bench, threads, n, reps);
+    return run_bench(bench, backend, threads, n, reps);
 }

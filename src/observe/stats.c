@@ -18,6 +18,7 @@ static void read_worker(const blz_rt *rt, const blz_worker *w, double ns_per_tic
     const uint64_t *from = (const uint64_t *)(const void *)&w->stats;
     uint64_t *to = (uint64_t *)(void *)out;
     uint64_t now = blz__clock_ticks(&rt->clock), started, parked, parked_at;
+    const blz__driver *driver;
 
     memset(out, 0, sizeof *out);
     for (int i = 0; i < NR_COUNTERS; i++)
@@ -25,6 +26,12 @@ static void read_worker(const blz_rt *rt, const blz_worker *w, double ns_per_tic
     out->stuck = blz__load(&w->stuck, RELAXED);
     out->timers_armed = blz__load(&w->wheel.nr_armed, RELAXED);
     out->timers_fired = blz__load(&w->wheel.nr_fired, RELAXED);
+    driver = blz__load(&w->driver, ACQUIRE); /* pairs with the release in blz__worker_open_driver */
+    if (driver) {
+        out->io_completions = blz__load(&driver->completions, RELAXED);
+        out->io_registered = blz__load(&driver->registrations, RELAXED);
+        out->io_entries = blz__load(&driver->entries, RELAXED);
+    }
     out->queue_depth = blz__runq_len(&w->ring);
     out->inject_interval = blz__load(&w->tuner.inject_interval, RELAXED);
     out->mean_poll_ns = (uint64_t)((double)blz__load(&w->tuner.mean_ticks, RELAXED) * ns_per_tick);

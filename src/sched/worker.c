@@ -85,16 +85,16 @@ int blz__worker_open_driver(blz_worker *w)
     blz_rt *rt = w->rt;
     int rc;
     const blz__driver_ops *ops = blz__rt_driver_ops(rt, &rc);
+    blz__driver *driver;
 
     if (!ops)
         return rc;
-    rc = ops->open(&w->driver, &rt->options, &rt->allocator);
-    if (rc < 0) {
-        w->driver = NULL;
+    rc = ops->open(&driver, &rt->options, &rt->allocator);
+    if (rc < 0)
         return rc;
-    }
-    w->driver->worker = w;
-    w->parker.driver = w->driver;
+    driver->worker = w;
+    w->parker.driver = driver;
+    blz__store(&w->driver, driver, RELEASE); /* statistics read it */
     return 0;
 }
 
