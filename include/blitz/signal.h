@@ -22,8 +22,8 @@
  * or begins to wait later, gets its number at once. So nothing is lost between two awaits.
  *
  * A second signal, of either kind, has its default action: it kills. A program that hangs while it
- * shuts down can be interrupted. (Signals that come before the waiters of the first one have been
- * told count as one: some tools send it to the process and then to its group.)
+ * shuts down can be interrupted. (Signals that come before anybody has been told of the first one
+ * count as one: some tools send it to the process and then to its group.)
  *
  * When the last blz_stop is closed, the handlers from before are put back. If a signal had come and
  * nobody had looked at it, it is raised again, for them. Opening starts a small thread, closing the

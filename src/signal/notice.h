@@ -13,7 +13,7 @@
  *   open             0                       OPEN              the opener: installs the handlers
  *   signal n         OPEN                    OPEN | n          the handler: wakes the herald
  *   signal n         OPEN | m                the same          nobody: the herald is on its way
- *   signal n         OPEN | m | TOLD         the same          the handler: default action
+ *   signal n         OPEN | m | TOLD, SEEN   the same          the handler: default action
  *   signal n         0                       0                 the handler: passes the signal on
  *   announce         OPEN | m                + TOLD            the herald: wakes all who wait
  *   look             OPEN | m                + SEEN            who looks has the signal
@@ -80,7 +80,7 @@ static inline enum notice_verdict notice_signal(stop_notice *notice, int signal)
     }
     if (word == 0)
         return NOTICE_CLOSED;
-    return word & NOTICE_TOLD ? NOTICE_SECOND : NOTICE_TAKEN;
+    return word & (NOTICE_TOLD | NOTICE_SEEN) ? NOTICE_SECOND : NOTICE_TAKEN;
 }
 
 /* The signal that has come, or 0; now somebody has seen it. */

@@ -141,6 +141,19 @@ static void a_signal_after_the_wake_kills(void)
     model_join(h);
 }
 
+/* Nor after one has looked, which may be before the herald comes. */
+static void a_signal_after_a_look_kills(void)
+{
+    begin();
+    model_thread h = model_start_named(herald, NULL, "herald");
+    first_signal(NULL);
+    model_assert(notice_look(&notice) == FIRST);
+    second_signal(NULL);
+    model_assert(verdicts[1] == NOTICE_SECOND);
+    model_assert(notice_close(&notice) == 0);
+    model_join(h);
+}
+
 static void a_signal_against_the_close_is_not_lost(void)
 {
     begin();
@@ -189,6 +202,9 @@ static const struct model models[] = {
      {.preemptions = 3, .reduce = true}},
     {"a_signal_after_the_wake_kills",
      a_signal_after_the_wake_kills,
+     {.preemptions = 3, .reduce = true}},
+    {"a_signal_after_a_look_kills",
+     a_signal_after_a_look_kills,
      {.preemptions = 3, .reduce = true}},
     {"a_signal_against_the_close_is_not_lost",
      a_signal_against_the_close_is_not_lost,
