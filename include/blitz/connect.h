@@ -36,6 +36,7 @@ typedef struct blz_connect_options {
     int64_t timeout_ns; /* for everything, the lookup included; default: none */
     int64_t stagger_ns; /* between attempts; default 250 ms, negative: all at once */
     blz_lookup_hints hints;
+    blz_tcp_options tcp; /* what it points to stays valid until the await ends */
     uint64_t reserved[2];
 } blz_connect_options;
 

@@ -27,8 +27,8 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(sizeof(blz_connect_options) == 80, "part of the ABI");
-_Static_assert(sizeof(blz_connect_op) == 600, "part of the ABI");
+_Static_assert(sizeof(blz_connect_options) == 144, "part of the ABI");
+_Static_assert(sizeof(blz_connect_op) == 664, "part of the ABI");
 
 enum { CONNECT_BEGINS, CONNECT_LOOKING_UP, CONNECT_CONNECTING, CONNECT_ENDING };
 
@@ -118,7 +118,8 @@ static void start_next(blz_connect_op *op)
     uint32_t i = (uint32_t)__builtin_ctzll(~op->live);
     struct blz__attempt *attempt = &op->attempts[i];
 
-    blz_tcp_connect(&attempt->io, &attempt->conn, &op->addrs.items[op->next++]);
+    blz_tcp_connect_with(&attempt->io, &attempt->conn, &op->addrs.items[op->next++],
+                         &op->options.tcp);
     op->live |= (uint64_t)1 << i;
     op->next_at_ns = blz_deadline(op->options.stagger_ns);
 }

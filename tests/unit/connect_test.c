@@ -121,6 +121,7 @@ struct connects {
     const char *target;
     struct fake *fake;
     int64_t timeout_ns, stagger_ns;
+    const blz_addr *bind; /* where it connects from */
     int64_t *took_ns;
     blz_addr *peer; /* whom it is connected to */
     int64_t rc, from_ns;
@@ -130,7 +131,9 @@ struct connects {
 
 static blz_future *connect_it(struct connects *self)
 {
-    blz_connect_options options = {.timeout_ns = self->timeout_ns, .stagger_ns = self->stagger_ns};
+    blz_connect_options options = {.timeout_ns = self->timeout_ns,
+                                   .stagger_ns = self->stagger_ns,
+                                   .tcp = {.bind = self->bind}};
 
     if (self->fake)
         options.hints.resolver = (blz_resolver){fake_resolve, self->fake};
@@ -219,6 +222,31 @@ static void a_name_of_the_system_is_connected_to(void **state)
     for_each_backend(rt, one_worker)
         assert_int_equal(BLZ_BLOCK_ON(rt, connects, .target = text, .timeout_ns = 20 * BLZ_SEC), 0);
     close_target(&t);
+}
+
+static void it_may_connect_from_an_address_of_its_own(void **state)
+{
+    struct target t[2] = {refusing(), listening(10)};
+    struct fake fake = resolving_to(t, 2);
+    blz_addr bind;
+
+    (void)state;
+    assert_int_equal(blz_addr_parse(&bind, "127.0.0.9:0"), 0);
+    for_each_backend(rt, one_worker)
+    {
+        struct sockaddr_storage name;
+        socklen_t len = sizeof name;
+        blz_addr from;
+        assert_int_equal(BLZ_BLOCK_ON(rt, connects, .fake = &fake, .bind = &bind), 0);
+        int fd = accept(t[1].fd, (struct sockaddr *)&name, &len);
+        assert_true(fd >= 0);
+        close(fd);
+        assert_int_equal(blz_addr_from_sockaddr(&from, (struct sockaddr *)&name, len), 0);
+        assert_int_equal(blz_addr_set_port(&from, 0), 0);
+        assert_true(blz_addr_equal(&from, &bind));
+    }
+    close_target(&t[0]);
+    close_target(&t[1]);
 }
 
 /* With an hour between attempts: the next one does not wait for that. */
@@ -547,6 +575,7 @@ int main(void)
         TEST(there_are_backends_to_test),
         TEST(an_address_is_connected_to),
         TEST(a_name_of_the_system_is_connected_to),
+        TEST(it_may_connect_from_an_address_of_its_own),
         TEST(after_a_failure_the_next_address_is_tried_at_once),
         TEST(a_silent_address_is_overtaken_after_a_while),
         TEST(a_failure_while_others_are_silent_starts_the_next),
