@@ -21,6 +21,7 @@
 #include <blitz/task.h>
 #include <blitz/tcp.h>
 #include <blitz/time.h>
+#include <blitz/udp.h>
 #include <blitz/version.h>
 #include <blitz/waker.h>
 

@@ -72,6 +72,9 @@ enum {
     BLZ_MSG_FDS_TRUNCATED = 0x2 /* there were more descriptors than asked for; they are closed */
 };
 
+/* Descriptors that go with one message at most. */
+enum { BLZ_MSG_FDS = 24 };
+
 /*
  * An operation that receives or sends more than bytes: an address, descriptors. Like blz_io, which
  * it begins with, it must be zero before its first use, and stays untouched until it is ready.

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -161,6 +162,48 @@ int blz__socket_bind(const blz__fd_ref *ref, const blz_addr *addr)
     rc = bind(fd, sa, len) < 0 ? -errno : 0;
     blz__fd_release(ref);
     return rc;
+}
+
+int blz__socket_connect_now(const blz__fd_ref *ref, const blz_addr *addr)
+{
+    static const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    uint32_t len = sizeof nobody;
+    const struct sockaddr *sa = addr ? blz_addr_sockaddr(addr, &len) : &nobody;
+    int fd, rc;
+
+    if (len == 0)
+        return -EAFNOSUPPORT;
+    fd = blz__fd_acquire(ref);
+    if (fd < 0)
+        return fd;
+    rc = connect(fd, sa, len) < 0 ? -errno : 0;
+    blz__fd_release(ref);
+    return rc;
+}
+
+/* ---- readiness ---- */
+
+_Static_assert(BLZ_READABLE == POLLIN && BLZ_WRITABLE == POLLOUT, "they are the system's");
+
+blz_poll blz__ready_poll(blz_future *self, blz_cx *cx)
+{
+    const struct io *io = (const struct io *)self;
+
+    if (blz__io_poll(self, cx) == BLZ_PENDING)
+        return BLZ_PENDING;
+    if (self->result > 0 && (self->result & (POLLERR | POLLHUP)))
+        self->result = (int64_t)io->len;
+    else if (self->result > 0)
+        self->result &= (int64_t)io->len;
+    return BLZ_READY;
+}
+
+blz_future *blz__ready_init(blz_io *io, const blz_future_ops *ops, const blz__fd_ref *ref,
+                            int events)
+{
+    size_t wanted = (size_t)events & (BLZ_READABLE | BLZ_WRITABLE);
+
+    return blz__io_init(io, ops, IO_POLL, ref, NULL, wanted);
 }
 
 /* ---- calls that do not wait ---- */

@@ -53,6 +53,9 @@ int blz__socket_peer_addr(const blz__fd_ref *ref, blz_addr *addr);
 int blz__socket_shutdown(const blz__fd_ref *ref, int how);
 int blz__socket_bind(const blz__fd_ref *ref, const blz_addr *addr);
 
+/* connect() of a datagram socket, which does not wait; NULL: connected no more. */
+int blz__socket_connect_now(const blz__fd_ref *ref, const blz_addr *addr);
+
 /* The calls that do not wait: a number of bytes, or -EAGAIN. */
 int64_t blz__socket_try_recv(const blz__fd_ref *ref, void *buf, size_t len);
 int64_t blz__socket_try_send(const blz__fd_ref *ref, const void *buf, size_t len);
@@ -88,6 +91,17 @@ void blz__listener_retire(blz__fd_ref *clone, const blz__fd_ref *heir);
 
 /* Takes its descriptor out, and closes what it has kept. -EBADF, -EBUSY */
 int blz__listener_into_fd(blz__fd_ref *listener);
+
+/* ---- readiness ---- */
+
+/* Of a wait for BLZ_READABLE and BLZ_WRITABLE: errors and ends count as what was asked for. */
+blz_future *blz__ready_init(blz_io *io, const blz_future_ops *ops, const blz__fd_ref *ref,
+                            int events);
+blz_poll blz__ready_poll(blz_future *self, blz_cx *cx);
+
+/* clang-format off */
+#define NET_READY(what) {.name = (what), .poll = blz__ready_poll, .cancel = blz__io_cancel}
+/* clang-format on */
 
 /* ---- streams ---- */
 
@@ -157,8 +171,8 @@ static inline int net_close(blz__fd_ref *ref)
     }                                                                                             \
     blz_future *blz_##name##_ready(blz_io *io, const type *conn, int events)                      \
     {                                                                                             \
-        static const blz_future_ops ops = NET_OP(#name "_ready");                                 \
-        return blz__io_init(io, &ops, IO_POLL, net_ref(conn), NULL, (size_t)events & 5u);         \
+        static const blz_future_ops ops = NET_READY(#name "_ready");                              \
+        return blz__ready_init(io, &ops, net_ref(conn), events);                                  \
     }                                                                                             \
     int blz_##name##_close(type *conn)                                                            \
     {                                                                                             \

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UDP sockets and single datagrams. See blitz/udp.h; batches are in udp_batch.c. */
+#include <blitz/udp.h>
+
+#include "net/msg.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+NET_OPTIONS(udp, blz_udp);
+
+/* ---- sockets ---- */
+
+static int set_up(const blz__fd_ref *ref, const blz_addr *addr, const blz_udp_options *options)
+{
+    int rc = 0;
+
+    if (options->reuse_addr)
+        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (rc == 0 && options->reuse_port)
+        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (rc == 0 && blz_addr_family(addr) == BLZ_ADDR_V6)
+        rc = blz__socket_set(ref, IPPROTO_IPV6, IPV6_V6ONLY, options->v6_only);
+    if (rc == 0 && options->broadcast)
+        rc = blz__socket_set(ref, SOL_SOCKET, SO_BROADCAST, 1);
+    if (rc == 0 && options->device)
+        rc = blz__socket_device_set(ref, options->device);
+    return rc;
+}
+
+int blz_udp_bind(blz_udp *udp, const blz_addr *addr, const blz_udp_options *options)
+{
+    static const blz_udp_options none;
+    const blz_udp_options *o = options ? options : &none;
+    blz__fd_ref ref;
+    int family = blz_addr_family(addr), rc;
+
+    *udp = (blz_udp){NULL, 0};
+    if (family != BLZ_ADDR_V4 && family != BLZ_ADDR_V6)
+        return -EAFNOSUPPORT;
+    rc = blz__socket_new(&ref, o->rt ? o->rt : blz_rt_current(),
+                         family == BLZ_ADDR_V4 ? AF_INET : AF_INET6, SOCK_DGRAM, FD_SHARED);
+    if (rc < 0)
+        return rc;
+    rc = set_up(&ref, addr, o);
+    if (rc == 0)
+        rc = blz__socket_bind(&ref, addr);
+    if (rc < 0) {
+        blz__fd_close(&ref, NULL);
+        return rc;
+    }
+    *udp = (blz_udp){ref.entry, ref.generation};
+    return 0;
+}
+
+int blz_udp_connect(const blz_udp *udp, const blz_addr *addr)
+{
+    return blz__socket_connect_now(net_ref(udp), addr);
+}
+
+int blz_udp_close(blz_udp *udp)
+{
+    return net_close(net_mutable_ref(udp));
+}
+
+int blz_udp_from_fd(blz_udp *udp, blz_rt *rt, int fd)
+{
+    *udp = (blz_udp){NULL, 0};
+    return blz__socket_from_fd(net_mutable_ref(udp), rt, fd,
+                               (struct socket_kind){SOCK_DGRAM, AF_INET, false}, FD_SHARED);
+}
+
+int blz_udp_into_fd(blz_udp *udp)
+{
+    return blz__handle_into_fd(net_mutable_ref(udp));
+}
+
+int blz_udp_local_addr(const blz_udp *udp, blz_addr *addr)
+{
+    return blz__socket_local_addr(net_ref(udp), addr);
+}
+
+int blz_udp_peer_addr(const blz_udp *udp, blz_addr *addr)
+{
+    return blz__socket_peer_addr(net_ref(udp), addr);
+}
+
+/* ---- datagrams ---- */
+
+blz_future *blz_udp_recv(blz_msg *msg, const blz_udp *udp, void *buf, size_t len)
+{
+    static const blz_future_ops ops = NET_RECV("udp_recv");
+    return blz__msg_recv(msg, &ops, net_ref(udp), buf, len,
+                         &(struct msg_extras){.wants_control = true});
+}
+
+blz_future *blz_udp_recv_from(blz_msg *msg, const blz_udp *udp, void *buf, size_t len,
+                              blz_addr *from)
+{
+    static const blz_future_ops ops = NET_RECV("udp_recv_from");
+    return blz__msg_recv(msg, &ops, net_ref(udp), buf, len,
+                         &(struct msg_extras){.from = from, .wants_control = true});
+}
+
+blz_future *blz_udp_peek(blz_msg *msg, const blz_udp *udp, void *buf, size_t len, blz_addr *from)
+{
+    static const blz_future_ops ops = NET_RECV("udp_peek");
+    return blz__msg_recv(msg, &ops, net_ref(udp), buf, len,
+                         &(struct msg_extras){.flags = MSG_PEEK,
+                                              .from = from,
+                                              .wants_control = true});
+}
+
+blz_future *blz_udp_send(blz_msg *msg, const blz_udp *udp, const void *buf, size_t len)
+{
+    static const blz_future_ops ops = NET_OP("udp_send");
+    return blz__msg_send(msg, &ops, net_ref(udp), buf, len, &(struct msg_extras){.to = NULL});
+}
+
+blz_future *blz_udp_send_to(blz_msg *msg, const blz_udp *udp, const void *buf, size_t len,
+                            const blz_addr *to)
+{
+    static const blz_future_ops ops = NET_OP("udp_send_to");
+    return blz__msg_send(msg, &ops, net_ref(udp), buf, len, &(struct msg_extras){.to = to});
+}
+
+blz_future *blz_udp_send_segments(blz_msg *msg, const blz_udp *udp, const void *buf, size_t len,
+                                  uint16_t segment, const blz_addr *to)
+{
+    static const blz_future_ops ops = NET_OP("udp_send_segments");
+    return blz__msg_send(msg, &ops, net_ref(udp), buf, len,
+                         &(struct msg_extras){.to = to, .segment = segment});
+}
+
+blz_future *blz_udp_ready(blz_io *io, const blz_udp *udp, int events)
+{
+    static const blz_future_ops ops = NET_READY("udp_ready");
+    return blz__ready_init(io, &ops, net_ref(udp), events);
+}
+
+int64_t blz_udp_try_recv(const blz_udp *udp, void *buf, size_t len)
+{
+    return blz__socket_try_recv(net_ref(udp), buf, len);
+}
+
+int64_t blz_udp_try_send(const blz_udp *udp, const void *buf, size_t len)
+{
+    return blz__socket_try_send(net_ref(udp), buf, len);
+}
+
+/* ---- multicast ---- */
+
+static int set_struct(const blz__fd_ref *ref, int level, int option, const void *value, size_t len)
+{
+    int fd = blz__fd_acquire(ref), rc;
+
+    if (fd < 0)
+        return fd;
+    rc = setsockopt(fd, level, option, value, (socklen_t)len) < 0 ? -errno : 0;
+    blz__fd_release(ref);
+    return rc;
+}
+
+static int member(const blz_udp *udp, const blz_addr *group, uint32_t interface, bool joins)
+{
+    uint8_t ip[16];
+    int len = blz_addr_ip(group, ip);
+
+    if (len == 4) {
+        struct ip_mreqn request = {.imr_ifindex = (int)interface};
+        memcpy(&request.imr_multiaddr, ip, 4);
+        return set_struct(net_ref(udp), IPPROTO_IP, joins ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP,
+                          &request, sizeof request);
+    }
+    if (len == 16) {
+        struct ipv6_mreq request = {.ipv6mr_interface = interface};
+        memcpy(&request.ipv6mr_multiaddr, ip, 16);
+        return set_struct(net_ref(udp), IPPROTO_IPV6, joins ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP,
+                          &request, sizeof request);
+    }
+    return -EINVAL;
+}
+
+int blz_udp_join(const blz_udp *udp, const blz_addr *group, uint32_t interface)
+{
+    return member(udp, group, interface, true);
+}
+
+int blz_udp_leave(const blz_udp *udp, const blz_addr *group, uint32_t interface)
+{
+    return member(udp, group, interface, false);
+}
+
+int blz_udp_set_multicast_interface(const blz_udp *udp, uint32_t interface)
+{
+    struct ip_mreqn request = {.imr_ifindex = (int)interface};
+    int domain, rc = blz__socket_get(net_ref(udp), SOL_SOCKET, SO_DOMAIN, &domain);
+
+    if (rc < 0)
+        return rc;
+    if (domain == AF_INET6)
+        return blz__socket_set(net_ref(udp), IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)interface);
+    return set_struct(net_ref(udp), IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request);
+}
