@@ -14,6 +14,7 @@
 #include <blitz/future.h>
 #include <blitz/io.h>
 #include <blitz/oneshot.h>
+#include <blitz/pipe.h>
 #include <blitz/runtime.h>
 #include <blitz/signal.h>
 #include <blitz/socket.h>
@@ -22,6 +23,7 @@
 #include <blitz/tcp.h>
 #include <blitz/time.h>
 #include <blitz/udp.h>
+#include <blitz/unix.h>
 #include <blitz/version.h>
 #include <blitz/waker.h>
 

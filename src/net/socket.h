@@ -60,6 +60,9 @@ int blz__socket_connect_now(const blz__fd_ref *ref, const blz_addr *addr);
 int64_t blz__socket_try_recv(const blz__fd_ref *ref, void *buf, size_t len);
 int64_t blz__socket_try_send(const blz__fd_ref *ref, const void *buf, size_t len);
 
+/* Two Unix sockets that are connected. 0 or a negative errno. */
+int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, int type, unsigned flags);
+
 /* ---- connecting and accepting, for TCP and Unix ---- */
 
 /*

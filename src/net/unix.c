@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unix sockets: connections and listeners. Operations are those of TCP; but reads stop where
+ * descriptors were sent along, so a short one does not mean that nothing is left (no FD_STREAM).
+ */
+#include <blitz/unix.h>
+
+#include "net/msg.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+NET_STREAM(unix, blz_unix);
+NET_OPTIONS(unix, blz_unix);
+
+enum { DEFAULT_BACKLOG = 4096 };
+
+/* ---- listening ---- */
+
+static int listen_at(const blz__fd_ref *ref, const blz_addr *addr, int backlog)
+{
+    int rc = blz__socket_bind(ref, addr), fd;
+
+    if (rc < 0)
+        return rc;
+    fd = blz__fd_acquire(ref);
+    if (fd < 0)
+        return fd;
+    rc = listen(fd, backlog ? backlog : DEFAULT_BACKLOG) < 0 ? -errno : 0;
+    blz__fd_release(ref);
+    return rc;
+}
+
+int blz_unix_listen(blz_unix_listener *listener, const blz_addr *addr, blz_rt *rt, int backlog)
+{
+    blz__fd_ref ref;
+    int rc;
+
+    *listener = (blz_unix_listener){NULL, 0};
+    if (blz_addr_family(addr) != BLZ_ADDR_UNIX)
+        return -EAFNOSUPPORT;
+    rc = blz__socket_new(&ref, rt ? rt : blz_rt_current(), AF_UNIX, SOCK_STREAM, FD_SHARED);
+    if (rc < 0)
+        return rc;
+    rc = listen_at(&ref, addr, backlog);
+    if (rc < 0) {
+        blz__fd_close(&ref, NULL);
+        return rc;
+    }
+    *listener = (blz_unix_listener){ref.entry, ref.generation};
+    return 0;
+}
+
+blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listener, blz_unix *conn)
+{
+    return blz__accept_init(io, net_ref(listener), conn, false);
+}
+
+int blz_unix_listener_close(blz_unix_listener *listener)
+{
+    return blz__listener_close(net_mutable_ref(listener));
+}
+
+int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *addr)
+{
+    return blz__socket_local_addr(net_ref(listener), addr);
+}
+
+int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt, int fd)
+{
+    *listener = (blz_unix_listener){NULL, 0};
+    return blz__socket_from_fd(net_mutable_ref(listener), rt, fd,
+                               (struct socket_kind){SOCK_STREAM, AF_UNIX, true}, FD_SHARED);
+}
+
+int blz_unix_listener_into_fd(blz_unix_listener *listener)
+{
+    return blz__listener_into_fd(net_mutable_ref(listener));
+}
+
+/* ---- connecting ---- */
+
+static int open_unix(blz__fd_ref *ref, blz_rt *rt, const struct sockaddr *sa, const void *options)
+{
+    (void)options;
+    if (sa->sa_family != AF_UNIX)
+        return -EAFNOSUPPORT;
+    return blz__socket_new(ref, rt, AF_UNIX, SOCK_STREAM, 0);
+}
+
+blz_future *blz_unix_connect(blz_io *io, blz_unix *conn, const blz_addr *addr)
+{
+    static const struct connect_ops ops = {
+        .future = {.name = "unix_connect", .poll = blz__connect_poll, .cancel = blz__io_cancel},
+        .open = open_unix,
+    };
+    return blz__connect_init(io, &ops, conn, addr, NULL);
+}
+
+int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, int type, unsigned flags)
+{
+    int mode, fds[2], rc;
+
+    *a = *b = (blz__fd_ref){NULL, 0};
+    if (!rt)
+        rt = blz_rt_current();
+    mode = rt ? blz__io_mode(rt) : -ENXIO;
+    if (mode < 0)
+        return mode;
+    type |= SOCK_CLOEXEC | (mode & FD_NONBLOCK ? SOCK_NONBLOCK : 0);
+    if (socketpair(AF_UNIX, type, 0, fds) < 0)
+        return -errno;
+    rc = blz__socket_adopt(a, rt, fds[0], flags);
+    if (rc < 0) {
+        close(fds[1]);
+        return rc;
+    }
+    rc = blz__socket_adopt(b, rt, fds[1], flags);
+    if (rc < 0)
+        net_close(a);
+    return rc;
+}
+
+int blz_unix_pair(blz_unix *a, blz_unix *b, blz_rt *rt)
+{
+    return blz__unix_pair(net_mutable_ref(a), net_mutable_ref(b), rt, SOCK_STREAM, 0);
+}
+
+int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, int fd)
+{
+    *conn = (blz_unix){NULL, 0};
+    return blz__socket_from_fd(net_mutable_ref(conn), rt, fd,
+                               (struct socket_kind){SOCK_STREAM, AF_UNIX, false}, 0);
+}
+
+/* ---- bytes and descriptors ---- */
+
+blz_future *blz_unix_peek(blz_io *io, const blz_unix *conn, void *buf, size_t len)
+{
+    static const blz_future_ops ops = NET_OP("unix_peek");
+    return blz__io_init(io, &ops, IO_PEEK, net_ref(conn), buf, len);
+}
+
+int64_t blz_unix_try_read(const blz_unix *conn, void *buf, size_t len)
+{
+    return blz__socket_try_recv(net_ref(conn), buf, len);
+}
+
+int64_t blz_unix_try_write(const blz_unix *conn, const void *buf, size_t len)
+{
+    return blz__socket_try_send(net_ref(conn), buf, len);
+}
+
+blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix *conn, const void *buf, size_t len,
+                              const int *fds, size_t nr_fds)
+{
+    static const blz_future_ops ops = NET_OP("unix_send_fds");
+    size_t count = len > 0 ? nr_fds : SIZE_MAX; /* without bytes there is nothing to go with */
+
+    return blz__msg_send(msg, &ops, net_ref(conn), buf, len,
+                         &(struct msg_extras){.fds = net_bytes(fds), .nr_fds = count});
+}
+
+blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix *conn, void *buf, size_t len, int *fds,
+                              size_t max)
+{
+    static const blz_future_ops ops = NET_RECV("unix_recv_fds");
+    return blz__msg_recv(msg, &ops, net_ref(conn), buf, len,
+                         &(struct msg_extras){.fds = fds, .nr_fds = max});
+}
+
+/* ---- ending, asking ---- */
+
+int blz_unix_shutdown(const blz_unix *conn, int how)
+{
+    return blz__socket_shutdown(net_ref(conn), how);
+}
+
+int blz_unix_local_addr(const blz_unix *conn, blz_addr *addr)
+{
+    return blz__socket_local_addr(net_ref(conn), addr);
+}
+
+int blz_unix_peer_addr(const blz_unix *conn, blz_addr *addr)
+{
+    return blz__socket_peer_addr(net_ref(conn), addr);
+}
+
+int blz_unix_peer_cred(const blz_unix *conn, blz_unix_cred *cred)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    int fd = blz__fd_acquire(net_ref(conn)), rc;
+
+    if (fd < 0)
+        return fd;
+    rc = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ? -errno : 0;
+    blz__fd_release(net_ref(conn));
+    if (rc == 0)
+        *cred = (blz_unix_cred){peer.pid, peer.uid, peer.gid};
+    return rc;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unix datagram sockets. A socket that is connected learns when its receiver has room again. One that
+ * is not learns nothing: it counts as writable, and sending fails all the same; so that is an
+ * error, instead of a wait that would end never, or burn CPU.
+ *
+ * Sending is never left to io_uring: the system copies a datagram before it finds that there is no
+ * room, and the ring then tries again with what is left of it, which is nothing (Linux 6.18).
+ */
+#include <blitz/unix.h>
+
+#include "net/msg.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+NET_OPTIONS(unix_dgram, blz_unix_dgram);
+
+/* ---- sockets ---- */
+
+int blz_unix_dgram_bind(blz_unix_dgram *dgram, const blz_addr *addr, blz_rt *rt)
+{
+    blz__fd_ref ref;
+    int rc;
+
+    *dgram = (blz_unix_dgram){NULL, 0};
+    if (addr && blz_addr_family(addr) != BLZ_ADDR_UNIX)
+        return -EAFNOSUPPORT;
+    rc = blz__socket_new(&ref, rt ? rt : blz_rt_current(), AF_UNIX, SOCK_DGRAM, FD_SHARED);
+    if (rc < 0)
+        return rc;
+    if (addr)
+        rc = blz__socket_bind(&ref, addr);
+    if (rc < 0) {
+        blz__fd_close(&ref, NULL);
+        return rc;
+    }
+    *dgram = (blz_unix_dgram){ref.entry, ref.generation};
+    return 0;
+}
+
+int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram *b, blz_rt *rt)
+{
+    return blz__unix_pair(net_mutable_ref(a), net_mutable_ref(b), rt, SOCK_DGRAM, FD_SHARED);
+}
+
+int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, int fd)
+{
+    *dgram = (blz_unix_dgram){NULL, 0};
+    return blz__socket_from_fd(net_mutable_ref(dgram), rt, fd,
+                               (struct socket_kind){SOCK_DGRAM, AF_UNIX, false}, FD_SHARED);
+}
+
+int blz_unix_dgram_into_fd(blz_unix_dgram *dgram)
+{
+    return blz__handle_into_fd(net_mutable_ref(dgram));
+}
+
+int blz_unix_dgram_connect(const blz_unix_dgram *dgram, const blz_addr *addr)
+{
+    return blz__socket_connect_now(net_ref(dgram), addr);
+}
+
+int blz_unix_dgram_close(blz_unix_dgram *dgram)
+{
+    return net_close(net_mutable_ref(dgram));
+}
+
+int blz_unix_dgram_local_addr(const blz_unix_dgram *dgram, blz_addr *addr)
+{
+    return blz__socket_local_addr(net_ref(dgram), addr);
+}
+
+/* ---- receiving ---- */
+
+blz_future *blz_unix_dgram_recv(blz_msg *msg, const blz_unix_dgram *dgram, void *buf, size_t len,
+                                blz_addr *from)
+{
+    static const blz_future_ops ops = NET_RECV("unix_dgram_recv");
+    return blz__msg_recv(msg, &ops, net_ref(dgram), buf, len, &(struct msg_extras){.from = from});
+}
+
+blz_future *blz_unix_dgram_recv_fds(blz_msg *msg, const blz_unix_dgram *dgram, void *buf,
+                                    size_t len, int *fds, size_t max)
+{
+    static const blz_future_ops ops = NET_RECV("unix_dgram_recv_fds");
+    return blz__msg_recv(msg, &ops, net_ref(dgram), buf, len,
+                         &(struct msg_extras){.fds = fds, .nr_fds = max});
+}
+
+/* ---- sending ---- */
+
+/*
+ * To an address: not now, although the socket itself has room, means that the receiver has none. A
+ * connected socket counts as writable when its receiver has.
+ */
+static int64_t call_sendmsg(struct io *io, int fd)
+{
+    const struct msg *m = (const struct msg *)(void *)io;
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    ssize_t n;
+
+    do
+        n = sendmsg(fd, &m->header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return n;
+    if (errno != EAGAIN || !m->header.msg_name)
+        return -errno;
+    return poll(&room, 1, 0) == 1 ? -ENOBUFS : -EAGAIN;
+}
+
+/* Called when the socket is ready, never left to io_uring: see above. */
+static blz_future *send_message(blz_msg *msg, const blz_future_ops *ops,
+                                const blz_unix_dgram *dgram, const void *buf, size_t len,
+                                const struct msg_extras *extras)
+{
+    static const struct io_call call = {call_sendmsg};
+    blz_future *future = blz__msg_send(msg, ops, net_ref(dgram), buf, len, extras);
+    struct io *io = (struct io *)future;
+
+    io->op.kind = IO_CALL;
+    io->buf = net_bytes(&call);
+    io->len = POLLOUT;
+    return future;
+}
+
+blz_future *blz_unix_dgram_send(blz_msg *msg, const blz_unix_dgram *dgram, const void *buf,
+                                size_t len)
+{
+    static const blz_future_ops ops = NET_OP("unix_dgram_send");
+    return send_message(msg, &ops, dgram, buf, len, &(struct msg_extras){.to = NULL});
+}
+
+blz_future *blz_unix_dgram_send_fds(blz_msg *msg, const blz_unix_dgram *dgram, const void *buf,
+                                    size_t len, const int *fds, size_t nr_fds)
+{
+    static const blz_future_ops ops = NET_OP("unix_dgram_send_fds");
+    return send_message(msg, &ops, dgram, buf, len,
+                        &(struct msg_extras){.fds = net_bytes(fds), .nr_fds = nr_fds});
+}
+
+blz_future *blz_unix_dgram_send_to(blz_msg *msg, const blz_unix_dgram *dgram, const void *buf,
+                                   size_t len, const blz_addr *to)
+{
+    static const blz_future_ops ops = NET_OP("unix_dgram_send_to");
+    return send_message(msg, &ops, dgram, buf, len, &(struct msg_extras){.to = to});
+}
