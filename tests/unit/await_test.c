@@ -459,11 +459,54 @@ static void a_future_that_must_always_run_is_told_and_then_polled(void **state)
     assert_int_equal(record.probe.polls, 1);
 }
 
+/* An async function as a future, in a slot that is used again. */
+struct adds {
+    BLZ_FRAME;
+    int64_t a, b, rc;
+    blz_future pause;
+};
+
+BLZ_ASYNC(adds)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_yield(&self->pause));
+    BLZ_END(self->rc < 0 ? self->rc : self->a + self->b);
+}
+
+struct adds_up {
+    BLZ_FRAME;
+    struct adds child;
+    struct cancelled cancelled;
+    int64_t rc;
+};
+
+BLZ_ASYNC(adds_up)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(record.rc[0], BLZ_FUTURE(self->child, adds, .a = 1, .b = 2));
+    BLZ_AWAIT(record.rc[1], BLZ_FUTURE(self->child, adds, .b = 4));
+    BLZ_CALL(self->rc, self->cancelled, cancelled);
+    BLZ_AWAIT_SHIELDED(record.rc[2], BLZ_FUTURE(self->child, adds, .a = 5, .b = 6));
+    BLZ_AWAIT(record.rc[3], BLZ_FUTURE(self->child, adds));
+    BLZ_END(0);
+}
+
+static void an_async_function_is_awaited_as_a_future(void **state)
+{
+    (void)state;
+    assert_int_equal(BLZ_RUN_WITH(&one_worker, adds_up), 0);
+    assert_int_equal(record.rc[0], 3);
+    assert_int_equal(record.rc[1], 4);
+    assert_int_equal(record.rc[2], 11);
+    assert_int_equal(record.rc[3], -ECANCELED);
+}
+
 #define test(name) cmocka_unit_test_setup(name, reset_record)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        test(an_async_function_is_awaited_as_a_future),
         test(an_await_in_a_cancelled_scope_is_refused_and_nothing_starts),
         test(refused_awaits_use_up_the_budget_and_then_let_others_run),
         test(a_pending_await_of_a_cancelled_task_returns_ecanceled),
