@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which backend a runtime gets: the one that the option or the environment names, or else the best
- * one that works, found by opening it once. io_uring is often there and refused all the same, by a
+ * one that works, found by opening and using it once. io_uring is often there and refused all the same, by a
  * container's system call filter or an administrator; the reason is kept for people who wonder.
  */
 #include "base/alloc.h"
@@ -30,8 +30,11 @@ static int try_backend(const blz__driver_ops *ops, const blz_options *options)
     blz__driver *driver;
     int rc = ops->open(&driver, options, allocator);
 
-    if (rc == 0)
-        ops->close(driver);
+    if (rc < 0)
+        return rc;
+    if (ops->probe)
+        rc = ops->probe(driver);
+    ops->close(driver);
     return rc;
 }
 

@@ -166,9 +166,33 @@ struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d)
     return sqe;
 }
 
+/* liburing 2.3 declares a function for this and does not export it. */
+static int enable_ring(const struct uring_driver *d)
+{
+    long rc =
+        syscall(__NR_io_uring_register, d->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
+
+    return rc < 0 ? -errno : 0;
+}
+
+/* A filter may let a ring be made, and refuse the calls that use it. */
+static int uring_probe(blz__driver *driver)
+{
+    struct uring_driver *d = uring_of(driver);
+    int rc = enable_ring(d);
+
+    if (rc < 0)
+        return rc;
+    io_uring_prep_nop(io_uring_get_sqe(&d->ring));
+    do
+        rc = io_uring_submit_and_wait(&d->ring, 1);
+    while (rc == -EINTR);
+    return rc < 0 ? rc : 0;
+}
+
 /*
  * By the owner's thread, before anything else. What fails here is only an optimisation; the ring
- * itself cannot fail to be enabled by its owner.
+ * itself cannot fail to be enabled by its owner: that was tried when the backend was chosen.
  */
 static BLZ_COLD void enable(struct uring_driver *d)
 {
@@ -176,8 +200,7 @@ static BLZ_COLD void enable(struct uring_driver *d)
 
     d->enabled = true;
     d->thread = blz__thread_id();
-    /* liburing 2.3 declares a function for this and does not export it. */
-    if (syscall(__NR_io_uring_register, d->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) < 0)
+    if (enable_ring(d) < 0)
         blz__panic("an io_uring could not be enabled by the worker it belongs to");
     io_uring_register_ring_fd(&d->ring);
     blz__uring_leases_init(d);
@@ -663,6 +686,7 @@ static bool uring_busy(const blz__driver *driver)
 const blz__driver_ops blz__uring_driver = {
     .name = "io_uring",
     .open = uring_open,
+    .probe = uring_probe,
     .close = uring_close,
     .submit = uring_submit,
     .cancel = uring_cancel,

@@ -8,6 +8,8 @@
  *
  *   open      creates the driver of one worker: 0 or a negative errno. On any thread: what has to be
  *             done by the worker's own is left to the first call of the others.
+ *   probe     whether one that has just been opened works, by using it; it is closed next. 0 or a
+ *             negative errno. On any thread. Or NULL: open says it all.
  *   close     frees it. Nothing is in flight any more. On any thread.
  *   submit    takes the operation over. Never fails: what cannot be started completes with an
  *             error. The kernel's side may be entered later, by `poll`.
@@ -39,6 +41,7 @@ struct blz__fd; /* src/io: the entry of a descriptor */
 typedef struct blz__driver_ops {
     const char *name;
     int (*open)(blz__driver **driver, const blz_options *options, const blz_allocator *allocator);
+    int (*probe)(blz__driver *driver);
     void (*close)(blz__driver *driver);
     void (*submit)(blz__driver *driver, blz__op *op);
     void (*cancel)(blz__driver *driver, blz__op *op);

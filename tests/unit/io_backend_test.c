@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which backend a runtime gets, and that it works, where the system refuses some of its calls: a
+ * system call filter plays the container, the administrator and the old kernel. A filter cannot be
+ * taken back, so each case is a program of its own: this one, started with the case's name.
+ */
+#include "io_fixture.h"
+
+#include <blitz/tcp.h>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the filter ---- */
+
+enum { MAX_RULES = 4, ANY = -1, REGISTER_PBUF_RING = 22 };
+
+/* Makes a system call fail; `second`: only if its second argument is that. */
+struct rule {
+    int call, error, second;
+};
+
+#define LOAD(field) \
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))
+#define FAIL(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)(error))
+
+static void refuse(const struct rule *rules, int count)
+{
+    struct sock_filter code[5 * MAX_RULES + 1];
+    unsigned short len = 0;
+
+    for (int i = 0; i < count; i++) {
+        code[len++] = (struct sock_filter)LOAD(nr);
+        code[len++] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rules[i].call, 0, 3);
+        code[len++] = (struct sock_filter)LOAD(args[1]);
+        code[len++] = rules[i].second == ANY
+                          ? (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0, 0, 1)
+                          : (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+                                                         (uint32_t)rules[i].second, 0, 1);
+        code[len++] = (struct sock_filter)FAIL(rules[i].error);
+    }
+    code[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &(struct sock_fprog){len, code}) == 0);
+}
+
+static void refuse_one(int call, int error)
+{
+    refuse(&(struct rule){call, error, ANY}, 1);
+}
+
+/* ---- something to do: two ends of a connection, a lease, a limit ---- */
+
+struct calls_us {
+    BLZ_FRAME;
+    blz_addr addr;
+    int64_t rc;
+    blz_tcp conn;
+    blz_io io;
+    char buf[5];
+};
+
+BLZ_ASYNC(calls_us)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_tcp_connect(&self->io, &self->conn, &self->addr));
+    check(self->rc == 0);
+    BLZ_AWAIT(self->rc, blz_tcp_read_exact(&self->io, &self->conn, self->buf, 5));
+    check(self->rc == 5);
+    BLZ_AWAIT(self->rc, blz_tcp_write_all(&self->io, &self->conn, self->buf, 5));
+    check(self->rc == 5);
+    BLZ_AWAIT(self->rc, blz_tcp_read(&self->io, &self->conn, self->buf, 5));
+    check(self->rc == 0); /* the end */
+    blz_tcp_close(&self->conn);
+    BLZ_END(0);
+}
+
+struct talks {
+    BLZ_FRAME;
+    blz_listener listener;
+    blz_addr addr;
+    blz_handle client;
+    blz_tcp conn;
+    blz_buf lease;
+    blz_io io;
+    blz_timeout limit;
+    blz_join join;
+    int64_t rc;
+};
+
+/* 0, or the first error. */
+BLZ_ASYNC(talks)
+{
+    BLZ_BEGIN;
+    self->rc = blz_listen(&self->listener, "127.0.0.1:0");
+    if (self->rc < 0)
+        goto out;
+    check(blz_listener_addr(&self->listener, &self->addr) == 0);
+    check(BLZ_SPAWN_JOIN(&self->client, calls_us, .addr = self->addr) == 0);
+    BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->listener, &self->conn));
+    if (self->rc < 0)
+        goto out;
+    BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, 2 * BLZ_MSEC,
+                                         blz_tcp_read_lease(&self->io, &self->conn, &self->lease)));
+    check(self->rc == -ETIMEDOUT);
+    BLZ_AWAIT(self->rc, blz_tcp_write_all(&self->io, &self->conn, "hello", 5));
+    check(self->rc == 5);
+    BLZ_AWAIT(self->rc, blz_tcp_read_lease(&self->io, &self->conn, &self->lease));
+    check(self->rc == 5 && memcmp(self->lease.data, "hello", 5) == 0);
+    blz_buf_release(&self->lease);
+    blz_tcp_close(&self->conn);
+    blz_listener_close(&self->listener);
+    BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->client));
+out:
+    BLZ_END(self->rc);
+}
+
+/* Talks in a runtime that must get that backend, and give a reason with these words in it. */
+static int talk_on(const blz_options *given, const char *backend, const char *words, int64_t result)
+{
+    for (unsigned workers = 1; workers <= 2; workers++) {
+        blz_options options = given ? *given : (blz_options){0};
+        blz_rt *rt = NULL;
+        int64_t rc;
+        options.workers = workers;
+        check(blz_rt_new(&rt, &options) == 0);
+        if (strcmp(blz_rt_backend(rt), backend) != 0 || !strstr(blz_rt_backend_reason(rt), words)) {
+            fprintf(stderr, "%s: %s\n", blz_rt_backend(rt), blz_rt_backend_reason(rt));
+            return 2;
+        }
+        rc = BLZ_BLOCK_ON(rt, talks);
+        if (rc != result) {
+            fprintf(stderr, "talks: %lld\n", (long long)rc);
+            return 3;
+        }
+        check(blz_rt_free(rt) == 0);
+    }
+    return 0;
+}
+
+/* ---- the cases ---- */
+
+static int no_permission(void)
+{
+    refuse_one(SYS_io_uring_setup, EPERM);
+    return talk_on(NULL, "epoll", "io_uring was refused: not permitted", 0);
+}
+
+static int no_such_call(void)
+{
+    refuse_one(SYS_io_uring_setup, ENOSYS);
+    return talk_on(NULL, "epoll", "the kernel does not have it", 0);
+}
+
+static int too_old(void)
+{
+    refuse_one(SYS_io_uring_setup, EINVAL);
+    return talk_on(NULL, "epoll", "too old", 0);
+}
+
+static int no_locked_memory(void)
+{
+    refuse_one(SYS_io_uring_setup, ENOMEM);
+    return talk_on(NULL, "epoll", "locked memory", 0);
+}
+
+static int security_module(void)
+{
+    refuse_one(SYS_io_uring_setup, EACCES);
+    return talk_on(NULL, "epoll", "security module", 0);
+}
+
+/* Not the backend's fault: a program that is short of descriptors is told. */
+static int no_descriptors(void)
+{
+    refuse_one(SYS_io_uring_setup, EMFILE);
+    return talk_on(NULL, "none", "too many open files", -EMFILE);
+}
+
+static int a_ring_that_cannot_be_entered(void)
+{
+    refuse_one(SYS_io_uring_enter, EPERM);
+    return talk_on(NULL, "epoll", "io_uring was refused: not permitted", 0);
+}
+
+static int a_ring_that_cannot_be_set_up(void)
+{
+    refuse_one(SYS_io_uring_register, EPERM);
+    return talk_on(NULL, "epoll", "io_uring was refused: not permitted", 0);
+}
+
+static int no_buffer_rings(void)
+{
+    refuse(&(struct rule){SYS_io_uring_register, EINVAL, REGISTER_PBUF_RING}, 1);
+    return talk_on(&(blz_options){.backend = "io_uring"}, "io_uring", "asked for", 0);
+}
+
+static int neither_ring_nor_epoll(void)
+{
+    const struct rule rules[] = {{SYS_io_uring_setup, ENOSYS, ANY},
+                                 {SYS_epoll_create1, ENOSYS, ANY}};
+
+    refuse(rules, 2);
+    return talk_on(NULL, "poll", "epoll was refused", 0);
+}
+
+static int nothing_at_all(void)
+{
+    const struct rule rules[] = {{SYS_io_uring_setup, ENOSYS, ANY}, {SYS_eventfd2, ENOSYS, ANY}};
+
+    refuse(rules, 2);
+    return talk_on(NULL, "none", "no backend works", -ENOSYS);
+}
+
+static int epoll_without_precise_waits(void)
+{
+    refuse_one(SYS_epoll_pwait2, ENOSYS);
+    return talk_on(&(blz_options){.backend = "epoll"}, "epoll", "asked for by options", 0);
+}
+
+static int the_one_that_was_asked_for_is_refused(void)
+{
+    blz_rt *rt;
+
+    refuse_one(SYS_io_uring_setup, EPERM);
+    if (blz_rt_new(&rt, &(blz_options){.backend = "io_uring", .embedded = true}) != -EPERM)
+        return 1;
+    return talk_on(&(blz_options){.backend = "io_uring"}, "none", "not permitted", -EPERM);
+}
+
+static int the_environment_names_one(void)
+{
+    setenv("BLZ_BACKEND", "poll", 1);
+    if (talk_on(NULL, "poll", "asked for by BLZ_BACKEND", 0) != 0)
+        return 4;
+    if (talk_on(&(blz_options){.backend = "epoll"}, "epoll", "asked for by options.backend", 0))
+        return 5;
+    setenv("BLZ_BACKEND", "", 1);
+    return talk_on(NULL, "io_uring", "it works here", 0);
+}
+
+static int a_name_that_nobody_has(void)
+{
+    blz_rt *rt;
+
+    if (blz_rt_new(&rt, &(blz_options){.backend = "kqueue", .embedded = true}) != -EINVAL)
+        return 1;
+    setenv("BLZ_BACKEND", "uring", 1);
+    return talk_on(NULL, "none", "no such backend", -EINVAL);
+}
+
+static int before_deferred_work(void)
+{
+    return talk_on(&(blz_options){.backend = "io_uring", .uring_coop = true}, "io_uring", "", 0);
+}
+
+static const struct {
+    const char *name;
+    int (*fn)(void);
+} cases[] = {
+#define CASE(fn) \
+    {            \
+#fn, fn  \
+    }
+    CASE(no_permission),
+    CASE(no_such_call),
+    CASE(too_old),
+    CASE(no_locked_memory),
+    CASE(security_module),
+    CASE(no_descriptors),
+    CASE_OF_RING(a_ring_that_cannot_be_entered),
+    CASE_OF_RING(a_ring_that_cannot_be_set_up),
+    CASE_OF_RING(no_buffer_rings),
+    CASE(neither_ring_nor_epoll),
+    CASE(nothing_at_all),
+    CASE(epoll_without_precise_waits),
+    CASE(the_one_that_was_asked_for_is_refused),
+    CASE_OF_RING(the_environment_names_one),
+    CASE(a_name_that_nobody_has),
+    CASE_OF_RING(before_deferred_work),
+};
+
+static int run_case(const char *name)
+{
+    alarm(20);
+    unsetenv("BLZ_BACKEND");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (strcmp(cases[i].name, name) == 0)
+            return cases[i].fn();
+    return 99;
+}
+
+static bool has_ring(void)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .backend = "io_uring"});
+    bool has = strcmp(blz_rt_backend(rt), "io_uring") == 0;
+
+    free_rt(rt);
+    return has;
+}
+
+static void a_backend_that_is_refused_is_replaced(void **state)
+{
+    bool ring = has_ring();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int status = -1;
+        pid_t pid;
+        if (cases[i].needs_ring && !ring)
+            continue;
+        pid = fork();
+        if (pid == 0) {
+            execl("/proc/self/exe", "io_backend", cases[i].name, (char *)NULL);
+            _exit(98);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (status != 0)
+            fail_msg("%s: status %#x", cases[i].name, (unsigned)status);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_backend_that_is_refused_is_replaced),
+    };
+
+    return argc > 1 ? run_case(argv[1]) : RUN_TESTS(tests);
+}
