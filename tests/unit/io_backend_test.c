@@ -266,27 +266,24 @@ static int before_deferred_work(void)
 static const struct {
     const char *name;
     int (*fn)(void);
+    bool needs_ring;
 } cases[] = {
-#define CASE(fn) \
-    {            \
-#fn, fn  \
-    }
-    CASE(no_permission),
-    CASE(no_such_call),
-    CASE(too_old),
-    CASE(no_locked_memory),
-    CASE(security_module),
-    CASE(no_descriptors),
-    CASE_OF_RING(a_ring_that_cannot_be_entered),
-    CASE_OF_RING(a_ring_that_cannot_be_set_up),
-    CASE_OF_RING(no_buffer_rings),
-    CASE(neither_ring_nor_epoll),
-    CASE(nothing_at_all),
-    CASE(epoll_without_precise_waits),
-    CASE(the_one_that_was_asked_for_is_refused),
-    CASE_OF_RING(the_environment_names_one),
-    CASE(a_name_that_nobody_has),
-    CASE_OF_RING(before_deferred_work),
+    {"no_permission", no_permission, false},
+    {"no_such_call", no_such_call, false},
+    {"too_old", too_old, false},
+    {"no_locked_memory", no_locked_memory, false},
+    {"security_module", security_module, false},
+    {"no_descriptors", no_descriptors, false},
+    {"a_ring_that_cannot_be_entered", a_ring_that_cannot_be_entered, true},
+    {"a_ring_that_cannot_be_set_up", a_ring_that_cannot_be_set_up, true},
+    {"no_buffer_rings", no_buffer_rings, true},
+    {"neither_ring_nor_epoll", neither_ring_nor_epoll, false},
+    {"nothing_at_all", nothing_at_all, false},
+    {"epoll_without_precise_waits", epoll_without_precise_waits, false},
+    {"the_one_that_was_asked_for_is_refused", the_one_that_was_asked_for_is_refused, false},
+    {"the_environment_names_one", the_environment_names_one, true},
+    {"a_name_that_nobody_has", a_name_that_nobody_has, false},
+    {"before_deferred_work", before_deferred_work, true},
 };
 
 static int run_case(const char *name)

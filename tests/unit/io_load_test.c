@@ -309,7 +309,7 @@ static void let_signals_in(void *arg, unsigned worker)
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     check(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
-    ((pthread_t *)arg)[worker] = pthread_self();
+    __atomic_store_n(&((pthread_t *)arg)[worker], pthread_self(), __ATOMIC_RELEASE);
 }
 
 static pthread_t worker_threads[2];

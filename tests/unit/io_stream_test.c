@@ -605,10 +605,9 @@ static void stream_with_mark(blz_rt *rt)
         blz_handle handle;
         open_pair(&pair, rt, PAIR_TCP);
         for (int late = 0; late < 2; late++) {
-            struct event each = EVENT_INIT;
             if (late) {
                 assert_int_equal(BLZ_SPAWN_ON(rt, &handle, reads, .ref = pair.ours,
-                                              .kind = read_kinds[i], .piece = 64, .each = &each),
+                                              .kind = read_kinds[i], .piece = 64),
                                  0);
                 wait_until_idle(rt);
             }
