@@ -20,6 +20,8 @@
 
 #include <string.h>
 
+_Static_assert(sizeof(blz_race_op) == 128, "part of the ABI");
+
 enum { RACE_FRESH, RACE_RUNNING, RACE_DECIDED, RACE_STOPPED };
 
 static uint64_t bit_of(uint32_t branch)

@@ -12,6 +12,8 @@
 
 #include <errno.h>
 
+_Static_assert(sizeof(blz_interval) == 128, "part of the ABI");
+
 enum { TICK_FRESH, TICK_WAITING, TICK_STOPPED };
 
 /* Late ticks that BURST catches up with. */

@@ -15,6 +15,8 @@
 
 #include <errno.h>
 
+_Static_assert(sizeof(blz_sleep_op) == 96, "part of the ABI");
+
 enum { SLEEP_FOR, SLEEP_UNTIL, SLEEP_WAITING, SLEEP_STOPPED };
 
 /* Ready without waiting: that must not go on for ever without others having their turn. */

@@ -19,6 +19,8 @@
 
 #include <errno.h>
 
+_Static_assert(sizeof(blz_timeout) == 96, "part of the ABI");
+
 enum { LIMIT_FOR, LIMIT_UNTIL, LIMIT_WAITING, LIMIT_EXPIRED, LIMIT_STOPPED };
 
 static blz_poll finish(blz_timeout *op, blz_cx *cx)

@@ -9,7 +9,7 @@
 #include <blitz/runtime.h>
 #include <errno.h>
 
-_Static_assert(sizeof(blz_timer) == 64, "a timer is embedded by callers: its size is fixed");
+_Static_assert(sizeof(blz_timer) == 64, "part of the ABI");
 
 void blz_timer_init(blz_timer *timer, void (*fn)(void *arg), void *arg)
 {

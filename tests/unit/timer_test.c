@@ -131,6 +131,17 @@ static void timers_live_on_the_heap_too(void **state)
     blz_timer_free(NULL);
 }
 
+static void no_memory_is_no_timer(void **state)
+{
+    blz_rt *rt = new_clock_rt(true);
+
+    (void)state;
+    memory_fail_at(the_memory(), 1, false);
+    assert_null(blz_timer_new(rt, free_myself, NULL));
+    memory_fail_at(the_memory(), 0, false);
+    free_rt(rt);
+}
+
 static void what_is_armed_at_the_end_is_not_called(void **state)
 {
     blz_rt *rt = new_rt(&(blz_options){.workers = 2});
@@ -296,6 +307,7 @@ int main(void)
         TEST(a_timer_can_be_cancelled_and_moved),
         TEST(timers_that_arm_themselves_leave_room_for_others),
         TEST(timers_live_on_the_heap_too),
+        TEST(no_memory_is_no_timer),
         TEST(what_is_armed_at_the_end_is_not_called),
         TEST(a_timer_needs_a_runtime),
         TEST(a_timer_is_the_first_that_a_runtime_hears_of),

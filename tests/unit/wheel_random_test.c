@@ -133,6 +133,7 @@ static void random_look(void)
 {
     size_t max = 1 + random_below(&world.seed, 40), n;
     uint64_t now_tick = world.now <= 0 ? 0 : (uint64_t)world.now / MS;
+    bool all = random_below(&world.seed, 4) > 0; /* else as a worker whose ring is full */
     wheel_fired fired[40];
 
     if (world.floor <= now_tick)
@@ -140,8 +141,8 @@ static void random_look(void)
     do {
         n = blz__wheel_collect(&wheel, world.now, fired, max);
         expect_fired(fired, n, now_tick);
-    } while (n == max);
-    assert_true(world.len == 0 || world.list[0].tick > now_tick);
+    } while (n == max && all);
+    assert_true(n == max || world.len == 0 || world.list[0].tick > now_tick);
 }
 
 /* It says when to look next: never late, and early only because of what was cancelled. */
