@@ -472,7 +472,7 @@ int blz_rt_fd(blz_rt *rt)
 
 int64_t blz_rt_deadline(blz_rt *rt)
 {
-    int64_t next_ns = blz__wheel_next(&rt->workers[0].wheel);
+    int64_t next_ns = blz__wheel_next(&rt->workers[0].wheel, false);
 
     return rt->test_clock.on ? blz__test_clock_real(&rt->test_clock, next_ns) : next_ns;
 }

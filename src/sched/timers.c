@@ -26,7 +26,8 @@ static blz_worker *worker_of(const blz_timer *timer)
 
 void blz__timer_arm(blz_timer *timer, int64_t deadline_ns, blz_cx *cx)
 {
-    blz__wheel_insert(&cx->worker->wheel, timer, deadline_ns); /* who is awake need not be woken */
+    blz__wheel_insert(&cx->worker->wheel, timer, deadline_ns,
+                      true); /* who is awake need not be woken */
 }
 
 /* The first timer from outside may be the first thing that the runtime hears of. */
@@ -41,21 +42,23 @@ static int start_for_timers(blz_rt *rt)
 
 int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt)
 {
-    blz_worker *self = blz__worker_current(), *home = self && self->rt == rt ? self : rt->workers;
+    blz_worker *self = blz__worker_current();
+    bool mine = self && self->rt == rt;
+    blz_worker *home = mine ? self : rt->workers;
     int rc = start_for_timers(rt);
 
     if (rc < 0)
         return rc;
     if (timer_is_armed(timer))
         return -EBUSY;
-    if (blz__wheel_insert(&home->wheel, timer, deadline_ns))
+    if (blz__wheel_insert(&home->wheel, timer, deadline_ns, mine))
         blz__parker_unpark(&home->parker);
     return 0;
 }
 
 bool blz__timer_stop(blz_timer *timer, blz_cx *cx)
 {
-    if (!blz__wheel_remove(timer))
+    if (!blz__wheel_remove(timer, timer->wheel == &cx->worker->wheel))
         return false;
     task_waker_give_back(cx, &timer->target.waker);
     return true;
@@ -63,7 +66,12 @@ bool blz__timer_stop(blz_timer *timer, blz_cx *cx)
 
 bool blz__timer_disarm(blz_timer *timer)
 {
-    return timer_is_armed(timer) && !rt_is_forked(worker_of(timer)->rt) && blz__wheel_remove(timer);
+    blz_worker *home;
+
+    if (!timer_is_armed(timer))
+        return false;
+    home = worker_of(timer);
+    return !rt_is_forked(home->rt) && blz__wheel_remove(timer, home == blz__worker_current());
 }
 
 bool blz__timer_move(blz_timer *timer, int64_t deadline_ns)
@@ -75,7 +83,7 @@ bool blz__timer_move(blz_timer *timer, int64_t deadline_ns)
     home = worker_of(timer); /* before the reset: then it may fire, and be armed elsewhere */
     if (rt_is_forked(home->rt))
         return false;
-    switch (blz__wheel_reset(timer, deadline_ns)) {
+    switch (blz__wheel_reset(timer, deadline_ns, home == blz__worker_current())) {
     case WHEEL_RESET_WAKE:
         blz__parker_unpark(&home->parker);
         return true;
@@ -128,7 +136,7 @@ void blz__worker_expire(blz_worker *w)
     if (now_ns < wheel_next_guess(&w->wheel))
         return;
     do {
-        n = blz__wheel_collect(&w->wheel, now_ns, fired, FIRE_BATCH);
+        n = blz__wheel_collect(&w->wheel, now_ns, fired, FIRE_BATCH, mine);
         dispatch(w, fired, n);
     } while (n == FIRE_BATCH && (!mine || blz__runq_room(&w->ring) > FIRE_BATCH));
 }

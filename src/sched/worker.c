@@ -76,7 +76,7 @@ int blz__worker_init(blz_worker *w, blz_rt *rt, uint32_t index)
     blz__rng_init(&w->rng, rt->options.seed + index * 0x9E3779B97F4A7C15u);
     blz__tuner_init(&w->tuner, rt);
     blz__heap_init(&w->heap, rt, &rt->pool);
-    blz__wheel_init(&w->wheel, blz__rt_now(rt));
+    blz__wheel_init(&w->wheel, blz__rt_now(rt), rt->asymmetric_fences);
     return rt->driver_ops ? blz__worker_open_driver(w) : 0;
 }
 
@@ -408,7 +408,7 @@ static void sleep_until_unparked(blz_worker *w, int64_t deadline_ns)
 static bool skip_to_next_timer(blz_worker *w)
 {
     return !blz__rt_has_work(w->rt, w) &&
-           blz__test_clock_skip(&w->rt->test_clock, blz__wheel_next(&w->wheel));
+           blz__test_clock_skip(&w->rt->test_clock, blz__wheel_next(&w->wheel, true));
 }
 
 static BLZ_NOINLINE void park(blz_worker *w, int64_t deadline_ns)

@@ -163,22 +163,35 @@ static void count(uint64_t *counter)
 
 /* ---- the lock ---- */
 
-static void enter(blz__wheel *wheel)
+/* How the lock was taken. */
+enum hold { HOLD_OTHER, HOLD_LEANING, HOLD_LOCKED };
+
+static inline enum hold enter(blz__wheel *wheel, bool mine)
 {
-    blz__lock_acquire(&wheel->lock);
+    enum hold hold = HOLD_OTHER;
+
+    if (mine)
+        hold = blz__lean_enter(&wheel->lock) ? HOLD_LOCKED : HOLD_LEANING;
+    else
+        blz__lean_enter_other(&wheel->lock);
     blz__plain_write(&wheel->elapsed);
+    return hold;
 }
 
-static void leave(blz__wheel *wheel)
+static inline void leave(blz__wheel *wheel, enum hold hold)
 {
-    blz__lock_release(&wheel->lock);
+    if (hold == HOLD_OTHER)
+        blz__lean_leave_other(&wheel->lock);
+    else
+        blz__lean_leave(&wheel->lock, hold == HOLD_LOCKED);
 }
 
 /* ---- arming and disarming ---- */
 
-void blz__wheel_init(blz__wheel *wheel, int64_t now_ns)
+void blz__wheel_init(blz__wheel *wheel, int64_t now_ns, bool asymmetric_fences)
 {
     *wheel = (blz__wheel){.next_ns = INT64_MAX, .next_guess = INT64_MAX, .asleep_until = INT64_MIN};
+    blz__lean_init(&wheel->lock, asymmetric_fences);
     wheel->elapsed = wheel->floor = tick_at_or_before(now_ns);
 }
 
@@ -194,50 +207,53 @@ static bool link_timer(blz__wheel *wheel, blz_timer *timer, int64_t deadline_ns)
     return due_ns < wheel->asleep_until;
 }
 
-bool blz__wheel_insert(blz__wheel *wheel, blz_timer *timer, int64_t deadline_ns)
+bool blz__wheel_insert(blz__wheel *wheel, blz_timer *timer, int64_t deadline_ns, bool mine)
 {
+    enum hold hold;
     bool wake;
 
     timer->wheel = wheel;
-    enter(wheel);
+    hold = enter(wheel, mine);
     blz__plain_write(&timer->target);
     blz__store(&timer->state, (uint32_t)TIMER_ARMED, RELAXED);
     count(&wheel->nr_armed);
     wake = link_timer(wheel, timer, deadline_ns);
-    leave(wheel);
+    leave(wheel, hold);
     return wake;
 }
 
-bool blz__wheel_remove(blz_timer *timer)
+bool blz__wheel_remove(blz_timer *timer, bool mine)
 {
     blz__wheel *wheel = timer->wheel;
+    enum hold hold;
     bool armed;
 
     if (!timer_is_armed(timer))
         return false;
-    enter(wheel);
+    hold = enter(wheel, mine);
     armed = blz__load(&timer->state, RELAXED) == TIMER_ARMED;
     if (armed) {
         unlink_timer(wheel, timer);
         blz__store(&timer->state, (uint32_t)TIMER_IDLE, RELAXED);
     }
-    leave(wheel);
+    leave(wheel, hold);
     return armed;
 }
 
-enum wheel_reset blz__wheel_reset(blz_timer *timer, int64_t deadline_ns)
+enum wheel_reset blz__wheel_reset(blz_timer *timer, int64_t deadline_ns, bool mine)
 {
     enum wheel_reset outcome = WHEEL_RESET_LATE;
     blz__wheel *wheel = timer->wheel;
+    enum hold hold;
 
     if (!timer_is_armed(timer))
         return outcome;
-    enter(wheel);
+    hold = enter(wheel, mine);
     if (blz__load(&timer->state, RELAXED) == TIMER_ARMED) {
         unlink_timer(wheel, timer);
         outcome = link_timer(wheel, timer, deadline_ns) ? WHEEL_RESET_WAKE : WHEEL_RESET_DONE;
     }
-    leave(wheel);
+    leave(wheel, hold);
     return outcome;
 }
 
@@ -298,29 +314,30 @@ static size_t collect(blz__wheel *wheel, uint64_t now, wheel_fired *fired, size_
     return n;
 }
 
-size_t blz__wheel_collect(blz__wheel *wheel, int64_t now_ns, wheel_fired *fired, size_t max)
+size_t blz__wheel_collect(blz__wheel *wheel, int64_t now_ns, wheel_fired *fired, size_t max,
+                          bool mine)
 {
     uint64_t now = tick_at_or_before(now_ns);
+    enum hold hold = enter(wheel, mine);
     size_t n;
 
-    enter(wheel);
     if (wheel->floor <= now)
         wheel->floor = now + 1;
     n = collect(wheel, now, fired, max);
     find_next(wheel);
-    leave(wheel);
+    leave(wheel, hold);
     return n;
 }
 
 /* ---- sleeping ---- */
 
-int64_t blz__wheel_next(blz__wheel *wheel)
+int64_t blz__wheel_next(blz__wheel *wheel, bool mine)
 {
+    enum hold hold = enter(wheel, mine);
     int64_t next_ns;
 
-    enter(wheel);
     next_ns = find_next(wheel);
-    leave(wheel);
+    leave(wheel, hold);
     return next_ns;
 }
 
@@ -330,26 +347,26 @@ int64_t blz__wheel_next(blz__wheel *wheel)
  */
 int64_t blz__wheel_sleep(blz__wheel *wheel)
 {
+    enum hold hold = enter(wheel, true);
     int64_t next_ns;
 
-    enter(wheel);
     next_ns = find_next(wheel);
     wheel->asleep_until = next_ns;
-    leave(wheel);
+    leave(wheel, hold);
     return next_ns;
 }
 
 blz_timer *blz__wheel_drop(blz__wheel *wheel)
 {
+    enum hold hold = enter(wheel, false);
     blz_timer *timer = NULL;
 
-    enter(wheel);
     for (unsigned i = 0; i <= WHEEL_NEVER && !timer; i++)
         timer = wheel->slots[i].first;
     if (timer) {
         unlink_timer(wheel, timer);
         blz__store(&timer->state, (uint32_t)TIMER_IDLE, RELAXED);
     }
-    leave(wheel);
+    leave(wheel, hold);
     return timer;
 }

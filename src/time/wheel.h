@@ -3,14 +3,15 @@
  * A timer wheel: the timers of one worker, in six levels of 64 slots. A data structure over base,
  * embedded in the worker. See wheel.c for how it works, docs/design/time.md for how it is used.
  *
- * What may be called by whom: everything by any thread, except `sleep`, which is the owner's. A
- * timer is inserted by one thread at a time; it may be removed and reset by several.
+ * What may be called by whom: everything by any thread, except `sleep`, which is the owner's.
+ * `mine` says that the caller is the owner, for whom the lock costs next to nothing. A timer is
+ * inserted by one thread at a time; it may be removed and reset by several.
  */
 #ifndef BLZ_TIME_WHEEL_H
 #define BLZ_TIME_WHEEL_H
 
 #include "base/atomic.h"
-#include "base/lock.h"
+#include "base/lean.h"
 
 #include <blitz/time.h>
 
@@ -34,8 +35,7 @@ typedef struct wheel_slot {
 } wheel_slot;
 
 typedef struct blz__wheel {
-    blz__lock lock; /* of all that follows */
-    uint32_t reserved;
+    blz__lean lock;       /* of all that follows */
     int64_t next_ns;      /* nothing is due before */
     int64_t next_guess;   /* the same; also read without the lock */
     int64_t asleep_until; /* when the owner looks again by itself, if it sleeps */
@@ -52,29 +52,30 @@ typedef struct wheel_fired {
     bool calls; /* else it wakes */
 } wheel_fired;
 
-void blz__wheel_init(blz__wheel *wheel, int64_t now_ns);
+void blz__wheel_init(blz__wheel *wheel, int64_t now_ns, bool asymmetric_fences);
 
 /*
  * Inserts a timer that is not armed, its target filled in. True: the owner sleeps for longer than
  * that, wake it.
  */
-bool blz__wheel_insert(blz__wheel *wheel, blz_timer *timer, int64_t deadline_ns);
+bool blz__wheel_insert(blz__wheel *wheel, blz_timer *timer, int64_t deadline_ns, bool mine);
 
 /* Takes an armed timer out: its target is the caller's. False: it is not armed, or has fired. */
-bool blz__wheel_remove(blz_timer *timer);
+bool blz__wheel_remove(blz_timer *timer, bool mine);
 
 /* What became of a reset: nothing, since the timer has fired; moved; moved, and wake the owner. */
 enum wheel_reset { WHEEL_RESET_LATE, WHEEL_RESET_DONE, WHEEL_RESET_WAKE };
-enum wheel_reset blz__wheel_reset(blz_timer *timer, int64_t deadline_ns);
+enum wheel_reset blz__wheel_reset(blz_timer *timer, int64_t deadline_ns, bool mine);
 
 /*
  * Takes out timers that are due, in their order, at most `max`. Fewer than that: these were the
  * last for now. Timers inserted after the first call for a given `now_ns` are not among them.
  */
-size_t blz__wheel_collect(blz__wheel *wheel, int64_t now_ns, wheel_fired *fired, size_t max);
+size_t blz__wheel_collect(blz__wheel *wheel, int64_t now_ns, wheel_fired *fired, size_t max,
+                          bool mine);
 
 /* When to look again; INT64_MAX: never. A little early at times, never late. */
-int64_t blz__wheel_next(blz__wheel *wheel);
+int64_t blz__wheel_next(blz__wheel *wheel, bool mine);
 
 /*
  * The owner is about to sleep: says until when it may (INT64_MAX: there is no timer). From now on
@@ -82,7 +83,7 @@ int64_t blz__wheel_next(blz__wheel *wheel);
  */
 int64_t blz__wheel_sleep(blz__wheel *wheel);
 
-/* Takes one timer out, whenever it is due, so that nothing is left; NULL: there is none. */
+/* Takes one timer out, whenever it is due; NULL: there is none. [any thread but the owner] */
 blz_timer *blz__wheel_drop(blz__wheel *wheel);
 
 /* Whether it waits to fire. Once it does not, its memory is the owner's again. */

@@ -41,7 +41,7 @@ static void begin(uint32_t nr_workers)
     for (uint32_t i = 0; i < nr_workers; i++) {
         workers[i].index = i;
         workers[i].parked_at = 1;
-        blz__wheel_init(&workers[i].wheel, 0);
+        blz__wheel_init(&workers[i].wheel, 0, true);
         noticed[i] = 0;
     }
     task = model_alloc(sizeof(blz_task) + sizeof(blz_future), _Alignof(blz_task));

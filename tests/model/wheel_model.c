@@ -36,7 +36,7 @@ static void fill(blz_timer *timer, unsigned number)
 
 static void begin(unsigned count)
 {
-    blz__wheel_init(&wheel, 0);
+    blz__wheel_init(&wheel, 0, true);
     owner_parker = (parker){PARK_EMPTY, NULL};
     for (unsigned i = 0; i < NR_TIMERS; i++) {
         timers[i] = i < count ? model_alloc(sizeof(blz_timer), _Alignof(blz_timer)) : NULL;
@@ -48,17 +48,17 @@ static void begin(unsigned count)
 
 static void insert(unsigned number, int64_t deadline_ns)
 {
-    blz__wheel_insert(&wheel, timers[number], deadline_ns);
+    blz__wheel_insert(&wheel, timers[number], deadline_ns, true);
 }
 
 /* Fires what is due, two at a time; gives the number. */
-static size_t fire_until(int64_t now_ns)
+static size_t fire_as(bool mine, int64_t now_ns)
 {
     wheel_fired batch[2];
     size_t n, total = 0;
 
     do {
-        n = blz__wheel_collect(&wheel, now_ns, batch, 2);
+        n = blz__wheel_collect(&wheel, now_ns, batch, 2, mine);
         for (size_t i = 0; i < n; i++) {
             model_assert(batch[i].calls && batch[i].target.call.fn == never_called);
             blz__fetch_add(&fired[(uintptr_t)batch[i].target.call.arg], 1u, RELAXED);
@@ -66,6 +66,11 @@ static size_t fire_until(int64_t now_ns)
         total += n;
     } while (n == 2);
     return total;
+}
+
+static size_t fire_until(int64_t now_ns)
+{
+    return fire_as(true, now_ns);
 }
 
 static uint32_t times_fired(unsigned number)
@@ -87,7 +92,7 @@ static void reuse_and_free(unsigned number)
 static void end(void)
 {
     model_assert(!blz__wheel_drop(&wheel));
-    model_assert(blz__wheel_next(&wheel) == INT64_MAX);
+    model_assert(blz__wheel_next(&wheel, true) == INT64_MAX);
     for (unsigned i = 0; i < NR_TIMERS; i++)
         if (timers[i])
             model_free(timers[i]);
@@ -101,7 +106,7 @@ static void remove_and_free(void *arg)
 {
     unsigned number = (unsigned)(uintptr_t)arg;
 
-    removed[number] = blz__wheel_remove(timers[number]);
+    removed[number] = blz__wheel_remove(timers[number], false);
     reuse_and_free(number);
 }
 
@@ -178,7 +183,7 @@ static void who_sees_that_a_timer_has_fired_may_free_it(void)
 static void fire_too(void *unused)
 {
     (void)unused;
-    fire_until(MS);
+    fire_as(false, MS);
 }
 
 static void two_threads_fire_each_timer_once(void)
@@ -214,7 +219,7 @@ static enum wheel_reset outcome;
 static void reset_to_later(void *unused)
 {
     (void)unused;
-    outcome = blz__wheel_reset(timers[0], 100 * MS);
+    outcome = blz__wheel_reset(timers[0], 100 * MS, false);
 }
 
 static void a_reset_timer_fires_once_at_either_time(void)
@@ -235,7 +240,7 @@ static void a_timer_is_reset_and_removed_at_once(void)
     begin(1);
     insert(0, MS);
     model_thread resetter = model_start_named(reset_to_later, NULL, "resetter");
-    removed[0] = blz__wheel_remove(timers[0]);
+    removed[0] = blz__wheel_remove(timers[0], true);
     model_join(resetter);
     model_assert(removed[0]);
     end();
@@ -247,9 +252,9 @@ static blz__wheel other_wheel;
 static void move_to_the_other_wheel(void *unused)
 {
     (void)unused;
-    removed[0] = blz__wheel_remove(timers[0]);
+    removed[0] = blz__wheel_remove(timers[0], false);
     if (removed[0])
-        blz__wheel_insert(&other_wheel, timers[0], MS);
+        blz__wheel_insert(&other_wheel, timers[0], MS, true);
 }
 
 static void a_timer_moves_to_another_wheel(void)
@@ -257,12 +262,12 @@ static void a_timer_moves_to_another_wheel(void)
     wheel_fired batch[2];
 
     begin(1);
-    blz__wheel_init(&other_wheel, 0);
+    blz__wheel_init(&other_wheel, 0, true);
     insert(0, MS);
     model_thread mover = model_start_named(move_to_the_other_wheel, NULL, "mover");
     fire_until(MS);
     model_join(mover);
-    model_assert(times_fired(0) + blz__wheel_collect(&other_wheel, MS, batch, 2) == 1);
+    model_assert(times_fired(0) + blz__wheel_collect(&other_wheel, MS, batch, 2, false) == 1);
     end();
 }
 
@@ -279,7 +284,7 @@ static void serve_until_fired(unsigned number)
 
 static void insert_and_wake(void *arg)
 {
-    if (blz__wheel_insert(&wheel, timers[0], model_clock_now() + (int64_t)(uintptr_t)arg))
+    if (blz__wheel_insert(&wheel, timers[0], model_clock_now() + (int64_t)(uintptr_t)arg, false))
         blz__parker_unpark(&owner_parker);
 }
 
@@ -305,14 +310,14 @@ static void a_sleeping_owner_is_woken_for_an_earlier_timer(void)
     serve_until_fired(0);
     model_assert(model_clock_now() < began + BLZ_MINUTE);
     model_join(inserter);
-    model_assert(blz__wheel_remove(timers[1]));
+    model_assert(blz__wheel_remove(timers[1], true));
     end();
 }
 
 static void reset_and_wake(void *unused)
 {
     (void)unused;
-    if (blz__wheel_reset(timers[0], model_clock_now() + MS) == WHEEL_RESET_WAKE)
+    if (blz__wheel_reset(timers[0], model_clock_now() + MS, false) == WHEEL_RESET_WAKE)
         blz__parker_unpark(&owner_parker);
 }
 
@@ -334,7 +339,7 @@ static void a_sleeping_owner_is_woken_for_a_reset(void)
 static void insert_late_and_wake(void *unused)
 {
     (void)unused;
-    if (blz__wheel_insert(&wheel, timers[1], model_clock_now() + BLZ_HOUR))
+    if (blz__wheel_insert(&wheel, timers[1], model_clock_now() + BLZ_HOUR, false))
         blz__parker_unpark(&owner_parker);
 }
 
@@ -350,7 +355,7 @@ static void a_sleeping_owner_is_woken_by_either_of_two(void)
     model_assert(model_clock_now() < began + BLZ_MINUTE);
     model_join(first);
     model_join(second);
-    model_assert(blz__wheel_remove(timers[1]));
+    model_assert(blz__wheel_remove(timers[1], true));
     end();
 }
 

@@ -101,7 +101,7 @@ static void random_insert(size_t number)
     int64_t deadline_ns = random_deadline();
 
     init_numbered(&world.timers[number], number);
-    blz__wheel_insert(&wheel, &world.timers[number], deadline_ns);
+    blz__wheel_insert(&wheel, &world.timers[number], deadline_ns, true);
     expect_insert(number, deadline_ns);
 }
 
@@ -110,7 +110,7 @@ static void random_reset(size_t number)
     int64_t deadline_ns = random_deadline();
     bool armed = expect_remove(number);
 
-    assert_int_equal(blz__wheel_reset(&world.timers[number], deadline_ns) != WHEEL_RESET_LATE,
+    assert_int_equal(blz__wheel_reset(&world.timers[number], deadline_ns, true) != WHEEL_RESET_LATE,
                      armed);
     if (armed)
         expect_insert(number, deadline_ns);
@@ -139,7 +139,7 @@ static void random_look(void)
     if (world.floor <= now_tick)
         world.floor = now_tick + 1;
     do {
-        n = blz__wheel_collect(&wheel, world.now, fired, max);
+        n = blz__wheel_collect(&wheel, world.now, fired, max, true);
         expect_fired(fired, n, now_tick);
     } while (n == max && all);
     assert_true(n == max || world.len == 0 || world.list[0].tick > now_tick);
@@ -148,7 +148,7 @@ static void random_look(void)
 /* It says when to look next: never late, and early only because of what was cancelled. */
 static void check_next(void)
 {
-    int64_t next_ns = blz__wheel_next(&wheel);
+    int64_t next_ns = blz__wheel_next(&wheel, true);
 
     if (world.len == 0)
         assert_int_equal(next_ns, INT64_MAX);
@@ -168,7 +168,7 @@ static void move_clock(void)
         world.now = blz_time_add(world.now, random_span() >> 8);
         break;
     case 2: { /* exactly to where the wheel wants it */
-        int64_t next_ns = blz__wheel_next(&wheel);
+        int64_t next_ns = blz__wheel_next(&wheel, true);
         if (next_ns != INT64_MAX)
             world.now = next_ns - (random_below(&world.seed, 2) ? 0 : 1);
         break;
@@ -194,7 +194,7 @@ static void step(void)
             random_reset(number);
         break;
     case 3:
-        assert_int_equal(blz__wheel_remove(&world.timers[number]), expect_remove(number));
+        assert_int_equal(blz__wheel_remove(&world.timers[number], true), expect_remove(number));
         break;
     case 4:
         random_reset(number);
@@ -213,7 +213,7 @@ static void begin_world(uint64_t seed)
     memset(&world, 0, sizeof world);
     world.seed = seed;
     world.now = random_below(&world.seed, 2) ? random_span() >> 4 : random_span() >> 20;
-    blz__wheel_init(&wheel, world.now);
+    blz__wheel_init(&wheel, world.now, true);
     world.floor = (uint64_t)world.now / MS;
 }
 

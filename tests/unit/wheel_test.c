@@ -31,7 +31,7 @@ static size_t number_of(const wheel_fired *fired)
 static size_t collect(int64_t now_ns)
 {
     wheel_fired fired[8];
-    return blz__wheel_collect(&wheel, now_ns, fired, 8);
+    return blz__wheel_collect(&wheel, now_ns, fired, 8, true);
 }
 
 /* ---- rounding ---- */
@@ -41,15 +41,15 @@ static void a_timer_fires_at_its_tick_and_not_before(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 5 * MS);
+    blz__wheel_init(&wheel, 5 * MS, true);
     init_numbered(&timer, 0);
-    blz__wheel_insert(&wheel, &timer, 10 * MS);
-    assert_int_equal(blz__wheel_next(&wheel), 10 * MS);
+    blz__wheel_insert(&wheel, &timer, 10 * MS, true);
+    assert_int_equal(blz__wheel_next(&wheel, true), 10 * MS);
     assert_int_equal(collect(10 * MS - 1), 0);
     assert_true(timer_is_armed(&timer));
     assert_int_equal(collect(10 * MS), 1);
     assert_false(timer_is_armed(&timer));
-    assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+    assert_int_equal(blz__wheel_next(&wheel, true), INT64_MAX);
 }
 
 static void a_deadline_within_a_tick_rounds_up(void **state)
@@ -57,9 +57,9 @@ static void a_deadline_within_a_tick_rounds_up(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 0);
+    blz__wheel_init(&wheel, 0, true);
     init_numbered(&timer, 0);
-    blz__wheel_insert(&wheel, &timer, 10 * MS + 1);
+    blz__wheel_insert(&wheel, &timer, 10 * MS + 1, true);
     assert_int_equal(collect(11 * MS - 1), 0);
     assert_int_equal(collect(11 * MS), 1);
 }
@@ -81,13 +81,13 @@ static void every_boundary_between_levels_is_exact(void **state)
 
                 if (delay < 0)
                     continue;
-                blz__wheel_init(&wheel, start);
+                blz__wheel_init(&wheel, start, true);
                 init_numbered(&timer, 0);
-                blz__wheel_insert(&wheel, &timer, due);
+                blz__wheel_insert(&wheel, &timer, due, true);
                 if (delay > 0)
                     assert_int_equal(collect(due - 1), 0);
                 assert_int_equal(collect(due), 1);
-                assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+                assert_int_equal(blz__wheel_next(&wheel, true), INT64_MAX);
             }
 }
 
@@ -98,11 +98,11 @@ static void a_distant_timer_is_waited_for_in_one_go(void **state)
 
     (void)state;
     for (int64_t delay = 1; delay < BLZ_DAY / MS; delay = delay * 3 + 1) {
-        blz__wheel_init(&wheel, 777 * MS);
+        blz__wheel_init(&wheel, 777 * MS, true);
         init_numbered(&timer, 0);
-        blz__wheel_insert(&wheel, &timer, (777 + delay) * MS);
-        assert_int_equal(blz__wheel_next(&wheel), (777 + delay) * MS);
-        blz__wheel_remove(&timer);
+        blz__wheel_insert(&wheel, &timer, (777 + delay) * MS, true);
+        assert_int_equal(blz__wheel_next(&wheel, true), (777 + delay) * MS);
+        blz__wheel_remove(&timer, true);
     }
 }
 
@@ -113,13 +113,13 @@ static void timers_beyond_the_top_level_wait_their_time(void **state)
     int64_t now = 0, steps = 0;
 
     (void)state;
-    blz__wheel_init(&wheel, 0);
+    blz__wheel_init(&wheel, 0, true);
     init_numbered(&timer, 0);
     init_numbered(&near, 1);
-    blz__wheel_insert(&wheel, &timer, due);
-    blz__wheel_insert(&wheel, &near, year);
+    blz__wheel_insert(&wheel, &timer, due, true);
+    blz__wheel_insert(&wheel, &near, year, true);
     while (timer_is_armed(&timer)) {
-        now = blz__wheel_next(&wheel);
+        now = blz__wheel_next(&wheel, true);
         collect(now);
         steps++;
         assert_true(timer_is_armed(&near) == (now < year));
@@ -137,12 +137,12 @@ static void past_deadlines_fire_at_the_next_look(void **state)
     blz_timer timers[6];
 
     (void)state;
-    blz__wheel_init(&wheel, 100 * MS);
+    blz__wheel_init(&wheel, 100 * MS, true);
     for (size_t i = 0; i < 6; i++) {
         init_numbered(&timers[i], i);
-        blz__wheel_insert(&wheel, &timers[i], past[i]);
+        blz__wheel_insert(&wheel, &timers[i], past[i], true);
     }
-    assert_true(blz__wheel_next(&wheel) <= 100 * MS);
+    assert_true(blz__wheel_next(&wheel, true) <= 100 * MS);
     assert_int_equal(collect(100 * MS), 6);
 }
 
@@ -151,16 +151,16 @@ static void a_timer_for_never_does_not_wake_anybody(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 100 * MS);
+    blz__wheel_init(&wheel, 100 * MS, true);
     init_numbered(&timer, 0);
-    blz__wheel_insert(&wheel, &timer, INT64_MAX);
-    assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+    blz__wheel_insert(&wheel, &timer, INT64_MAX, true);
+    assert_int_equal(blz__wheel_next(&wheel, true), INT64_MAX);
     assert_int_equal(collect(INT64_MAX - 1), 0);
     assert_true(timer_is_armed(&timer));
-    assert_int_equal(blz__wheel_reset(&timer, 5 * MS), WHEEL_RESET_DONE);
+    assert_int_equal(blz__wheel_reset(&timer, 5 * MS, true), WHEEL_RESET_DONE);
     assert_int_equal(collect(INT64_MAX - 1), 0); /* that tick is over; the next one is never */
-    assert_true(blz__wheel_remove(&timer));
-    assert_false(blz__wheel_remove(&timer));
+    assert_true(blz__wheel_remove(&timer, true));
+    assert_false(blz__wheel_remove(&timer, true));
 }
 
 static void a_clock_that_goes_backwards_stands_still(void **state)
@@ -168,12 +168,12 @@ static void a_clock_that_goes_backwards_stands_still(void **state)
     blz_timer early, late;
 
     (void)state;
-    blz__wheel_init(&wheel, 1000 * MS);
+    blz__wheel_init(&wheel, 1000 * MS, true);
     init_numbered(&early, 0);
     init_numbered(&late, 1);
     assert_int_equal(collect(2000 * MS), 0);
-    blz__wheel_insert(&wheel, &early, 1500 * MS);
-    blz__wheel_insert(&wheel, &late, 2500 * MS);
+    blz__wheel_insert(&wheel, &early, 1500 * MS, true);
+    blz__wheel_insert(&wheel, &late, 2500 * MS, true);
     assert_int_equal(collect(10 * MS), 0);
     assert_int_equal(collect(-10 * MS), 0);
     assert_int_equal(collect(2001 * MS), 1);
@@ -190,15 +190,15 @@ static void timers_of_one_tick_fire_in_the_order_of_their_insertion(void **state
     size_t expected = 0, n;
 
     (void)state;
-    blz__wheel_init(&wheel, 0);
+    blz__wheel_init(&wheel, 0, true);
     for (size_t i = 0; i < 100; i++) {
         init_numbered(&timers[i], i);
-        blz__wheel_insert(&wheel, &timers[i], 70000 * MS); /* from level 2 down */
+        blz__wheel_insert(&wheel, &timers[i], 70000 * MS, true); /* from level 2 down */
         if (i == 50)
             collect(65000 * MS);
     }
     do {
-        n = blz__wheel_collect(&wheel, 70000 * MS, fired, 7);
+        n = blz__wheel_collect(&wheel, 70000 * MS, fired, 7, true);
         for (size_t i = 0; i < n; i++)
             assert_int_equal(number_of(&fired[i]), expected++);
     } while (n == 7);
@@ -213,19 +213,19 @@ static void a_look_ends_although_its_timers_are_armed_again(void **state)
     size_t n, total = 0;
 
     (void)state;
-    blz__wheel_init(&wheel, 0);
+    blz__wheel_init(&wheel, 0, true);
     for (size_t i = 0; i < 4; i++) {
         init_numbered(&timers[i], i);
-        blz__wheel_insert(&wheel, &timers[i], 0);
+        blz__wheel_insert(&wheel, &timers[i], 0, true);
     }
     do {
-        n = blz__wheel_collect(&wheel, 3 * MS, fired, 2);
+        n = blz__wheel_collect(&wheel, 3 * MS, fired, 2, true);
         for (size_t i = 0; i < n; i++)
-            blz__wheel_insert(&wheel, &timers[number_of(&fired[i])], 0);
+            blz__wheel_insert(&wheel, &timers[number_of(&fired[i])], 0, true);
         total += n;
     } while (n == 2 && total < 100);
     assert_int_equal(total, 4);
-    assert_int_equal(blz__wheel_next(&wheel), 4 * MS);
+    assert_int_equal(blz__wheel_next(&wheel, true), 4 * MS);
     assert_int_equal(collect(4 * MS), 4);
 }
 
@@ -234,10 +234,10 @@ static void a_long_pause_costs_no_more_than_its_timers(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 0);
+    blz__wheel_init(&wheel, 0, true);
     init_numbered(&timer, 0);
     for (int64_t now = 0; now < 290 * 365 * BLZ_DAY; now += 5 * 365 * BLZ_DAY) {
-        blz__wheel_insert(&wheel, &timer, now + 1);
+        blz__wheel_insert(&wheel, &timer, now + 1, true);
         assert_int_equal(collect(now + 4 * 365 * BLZ_DAY), 1);
     }
 }
@@ -247,12 +247,12 @@ static void a_cancelled_timer_leaves_nothing_to_wake_up_for(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 0);
+    blz__wheel_init(&wheel, 0, true);
     init_numbered(&timer, 0);
     for (int64_t delay = 1; delay < 1ll << 40; delay *= 2) {
-        blz__wheel_insert(&wheel, &timer, delay * MS);
-        assert_true(blz__wheel_remove(&timer));
-        assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+        blz__wheel_insert(&wheel, &timer, delay * MS, true);
+        assert_true(blz__wheel_remove(&timer, true));
+        assert_int_equal(blz__wheel_next(&wheel, true), INT64_MAX);
         assert_int_equal(blz__wheel_sleep(&wheel), INT64_MAX);
     }
 }
@@ -264,18 +264,18 @@ static void only_an_earlier_timer_wakes_the_owner(void **state)
     blz_timer timers[4];
 
     (void)state;
-    blz__wheel_init(&wheel, 0);
+    blz__wheel_init(&wheel, 0, true);
     for (size_t i = 0; i < 4; i++)
         init_numbered(&timers[i], i);
-    assert_false(blz__wheel_insert(&wheel, &timers[0], 50 * MS)); /* awake */
+    assert_false(blz__wheel_insert(&wheel, &timers[0], 50 * MS, true)); /* awake */
     assert_int_equal(blz__wheel_sleep(&wheel), 50 * MS);
-    assert_false(blz__wheel_insert(&wheel, &timers[1], 60 * MS));
-    assert_false(blz__wheel_insert(&wheel, &timers[2], 50 * MS));
-    assert_true(blz__wheel_insert(&wheel, &timers[3], 49 * MS));
-    assert_int_equal(blz__wheel_reset(&timers[1], 55 * MS), WHEEL_RESET_DONE);
-    assert_int_equal(blz__wheel_reset(&timers[1], 10 * MS), WHEEL_RESET_WAKE);
+    assert_false(blz__wheel_insert(&wheel, &timers[1], 60 * MS, true));
+    assert_false(blz__wheel_insert(&wheel, &timers[2], 50 * MS, true));
+    assert_true(blz__wheel_insert(&wheel, &timers[3], 49 * MS, true));
+    assert_int_equal(blz__wheel_reset(&timers[1], 55 * MS, true), WHEEL_RESET_DONE);
+    assert_int_equal(blz__wheel_reset(&timers[1], 10 * MS, true), WHEEL_RESET_WAKE);
     assert_int_equal(collect(60 * MS), 4);
-    assert_int_equal(blz__wheel_reset(&timers[1], 99 * MS), WHEEL_RESET_LATE);
+    assert_int_equal(blz__wheel_reset(&timers[1], 99 * MS, true), WHEEL_RESET_LATE);
 }
 
 static void everything_can_be_dropped(void **state)
@@ -284,17 +284,18 @@ static void everything_can_be_dropped(void **state)
     size_t dropped = 0;
 
     (void)state;
-    blz__wheel_init(&wheel, 0);
+    blz__wheel_init(&wheel, 0, true);
     for (size_t i = 0; i < 50; i++) {
         init_numbered(&timers[i], i);
-        blz__wheel_insert(&wheel, &timers[i], i == 49 ? INT64_MAX : (int64_t)(1ull << i) * MS);
+        blz__wheel_insert(&wheel, &timers[i], i == 49 ? INT64_MAX : (int64_t)(1ull << i) * MS,
+                          true);
     }
     while (blz__wheel_drop(&wheel))
         dropped++;
     assert_int_equal(dropped, 50);
     for (size_t i = 0; i < 50; i++)
         assert_false(timer_is_armed(&timers[i]));
-    assert_int_equal(blz__wheel_next(&wheel), INT64_MAX);
+    assert_int_equal(blz__wheel_next(&wheel, true), INT64_MAX);
 }
 
 int main(void)
