@@ -16,9 +16,9 @@
  *     light fence                        unlock
  *     shared? then wake who waits
  *
- * The heavy fence interrupts the owner's CPU (some microseconds). After it, either the owner is seen
- * inside, or the owner sees `shared` when it enters; and an owner that leaves after it sees that
- * somebody waits. Where there is no such fence the lock never leans.
+ * The heavy fence interrupts the owner's CPU (some microseconds). After it, either the owner is
+ * seen inside, or the owner sees `shared` when it enters; and an owner that leaves after it sees
+ * that somebody waits. Where there is no such fence the lock never leans.
  */
 #ifndef BLZ_BASE_LEAN_H
 #define BLZ_BASE_LEAN_H
