@@ -238,7 +238,7 @@ int blz__fd_enter(struct io *io, blz_cx *cx)
     if (!entry)
         return -EBADF;
     blz__lock_acquire(&entry->lock);
-    rc = enter_locked(entry, io, blz_cx_rt(cx));
+    rc = enter_locked(entry, io, blz_rt_current());
     if (rc == 0)
         blz__op_begin(&io->op, cx);
     blz__lock_release(&entry->lock);
