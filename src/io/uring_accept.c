@@ -73,8 +73,12 @@ static bool make_room(struct acceptor *a)
 
 static void keep(struct acceptor *a, int fd)
 {
-    if (a->taken == a->count)
-        a->taken = a->count = 0;
+    if (a->taken == a->count || a->count == a->room) {
+        a->count -= a->taken;
+        if (a->count > 0)
+            memmove(a->kept, a->kept + a->taken, a->count * sizeof *a->kept);
+        a->taken = 0;
+    }
     if (a->count == a->room && !make_room(a)) {
         close(fd); /* as if the listener's queue had been full */
         return;
@@ -169,10 +173,13 @@ static struct acceptor *make(struct uring_driver *d, const struct io *io)
     return a;
 }
 
+/* The kernel ends the request some time after the ring; it must not go on listening until then. */
 void blz__uring_accept_destroy(struct uring_driver *d)
 {
-    while (d->acceptors)
+    while (d->acceptors) {
+        shutdown(d->acceptors->io.fd->fd, SHUT_RDWR);
         release(d->acceptors);
+    }
 }
 
 /* ---- operations ---- */

@@ -338,9 +338,11 @@ static void end_runtime(blz_rt *rt)
     if (blz__load(&rt->started, ACQUIRE) && !blz__load(&rt->drained, ACQUIRE))
         return;
     stop_threads(rt);
-    blz__io_end(rt->io); /* now: the rest may have to wait for the last handle */
-    for (uint32_t i = 0; i < rt->nr_workers; i++)
+    for (uint32_t i = 0; i < rt->nr_workers; i++) {
         blz__worker_drop_timers(&rt->workers[i]);
+        blz__worker_close_driver(&rt->workers[i]);
+    }
+    blz__io_end(rt->io); /* now: the rest may have to wait for the last handle */
     blz__lock_acquire(&rt->inject.lock);
     for (uint32_t i = 0; i < rt->nr_workers; i++) /* into any heap: so before any is counted */
         blz__worker_flush_frees(&rt->workers[i]);

@@ -110,10 +110,20 @@ int blz__driver_need(void)
     return current_worker->driver ? 0 : blz__worker_open_driver(current_worker);
 }
 
+void blz__worker_close_driver(blz_worker *w)
+{
+    if (!w->driver)
+        return;
+    if (w->in_turn_park)
+        blz__parker_end_driver(&w->parker);
+    w->in_turn_park = false;
+    w->driver->ops->close(w->driver);
+    w->driver = w->parker.driver = NULL;
+}
+
 void blz__worker_destroy(blz_worker *w)
 {
-    if (w->driver)
-        w->driver->ops->close(w->driver);
+    blz__worker_close_driver(w);
     blz__heap_destroy(&w->heap);
 }
 

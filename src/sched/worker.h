@@ -145,6 +145,9 @@ void blz__worker_push_back(blz_worker *w, blz_task *task);
  * the worker runs] */
 int blz__worker_open_driver(blz_worker *w);
 
+/* Closes it, if there is one. [the end of the runtime] */
+void blz__worker_close_driver(blz_worker *w);
+
 /* Leaves work for a worker that is not this thread: a pinned task, or a command. [any thread] */
 void blz__worker_mail(blz_worker *w, blz_task *task);
 void blz__worker_command(blz_worker *w, blz__op *op);

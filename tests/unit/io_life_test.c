@@ -6,6 +6,7 @@
 #include "io_fixture.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -176,6 +177,63 @@ static void descriptors_are_closed_with_the_runtime_whoever_still_refers_to_it(v
     close(pair.far);
 }
 
+static const blz_future_ops accept_ops = {.name = "accept",
+                                          .poll = blz__io_poll,
+                                          .cancel = blz__io_cancel};
+
+struct accepts {
+    BLZ_FRAME;
+    blz__fd_ref ref;
+    blz_io io;
+    int64_t fd;
+};
+
+BLZ_ASYNC(accepts)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->fd, blz__io_init(&self->io, &accept_ops, IO_ACCEPT, &self->ref, NULL, 0));
+    if (self->fd >= 0)
+        close((int)self->fd);
+    BLZ_END(self->fd);
+}
+
+static int connect_to(const struct sockaddr_in *sa)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), rc;
+
+    assert_true(fd >= 0);
+    rc = connect(fd, (const struct sockaddr *)sa, sizeof *sa) < 0 ? -errno : 0;
+    close(fd);
+    return rc;
+}
+
+/* Its task is cancelled while it waits; nobody has closed the listener. */
+static void leave_a_listener(const struct io_config *config)
+{
+    struct sockaddr_in sa;
+    int fd = tcp_listener(&sa, 16);
+    blz_rt *rt = io_rt(config);
+    blz_handle handle;
+
+    if (!rt) {
+        close(fd);
+        return;
+    }
+    blz__fd_ref ref = adopt_fd(rt, fd, FD_SOCKET | FD_SHARED);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, accepts, .ref = ref), 0);
+    wait_until_idle(rt);
+    assert_int_equal(blz_rt_free(rt), 0);
+    assert_int_equal(connect_to(&sa), -ECONNREFUSED);
+    blz_handle_detach(&handle);
+}
+
+static void a_listener_ends_with_its_runtime_whoever_still_refers_to_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < nr_io_configs; i++)
+        leave_a_listener(&io_configs[i]);
+}
+
 /* ---- whose it is ---- */
 
 static void a_task_of_another_runtime_is_refused(void **state)
@@ -237,6 +295,7 @@ int main(void)
         TEST(a_thread_frees_another_runtime_than_the_one_it_turns),
         TEST(a_buffer_may_be_given_back_after_its_runtime),
         TEST(descriptors_are_closed_with_the_runtime_whoever_still_refers_to_it),
+        TEST(a_listener_ends_with_its_runtime_whoever_still_refers_to_it),
         TEST(a_task_of_another_runtime_is_refused),
         TEST(a_forked_child_cannot_close_what_is_its_parents),
     };
