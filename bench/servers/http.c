@@ -144,10 +144,11 @@ BLZ_ASYNC(client)
 
 /* ---- the server ---- */
 
+/* Requests are all alike here, and short: a connection stays with the worker that accepted it. */
 static int on_conn(void *arg, blz_tcp conn)
 {
     (void)arg;
-    return BLZ_SPAWN(client, .conn = conn);
+    return BLZ_SPAWN_LOCAL(NULL, client, .conn = conn);
 }
 
 struct serve {
