@@ -219,31 +219,6 @@ static bool is_drained(const struct io *io)
     return !(blz__load(&io->fd->ready[FD_IN], RELAXED) & FD_READY);
 }
 
-/*
- * Requests to poll are deaf to urgent data alone: the kernel uses that bit for purposes of its own.
- * The band that goes with it wakes them, although not only then, so the answer is verified.
- */
-static bool is_urgent(const struct io *io)
-{
-    return io->op.kind == IO_POLL && (io->len & POLLPRI);
-}
-
-static unsigned poll_mask(const struct io *io)
-{
-    if (io->op.kind == IO_POLL)
-        return (unsigned)io->len | (is_urgent(io) ? POLLRDBAND : 0);
-    return io_direction(io) == FD_IN ? POLLIN : POLLOUT;
-}
-
-static void prep_poll(struct io_uring_sqe *sqe, struct io *io)
-{
-    io->progress |= IO_POLLED;
-    if (io->progress & IO_EDGE)
-        io_uring_prep_poll_multishot(sqe, io->fd->fd, poll_mask(io));
-    else
-        io_uring_prep_poll_add(sqe, io->fd->fd, poll_mask(io));
-}
-
 static void prep_read(struct io_uring_sqe *sqe, const struct io *io)
 {
     if (!(io->fd->flags & FD_SOCKET)) {
@@ -258,7 +233,7 @@ static void prep_read(struct io_uring_sqe *sqe, const struct io *io)
 static void prep_readv(struct io_uring_sqe *sqe, struct io *io)
 {
     if (io->fd->flags & FD_SOCKET)
-        prep_poll(sqe, io);
+        blz__uring_prep_poll(sqe, io);
     else
         io_uring_prep_readv(sqe, io->fd->fd, io->buf, (unsigned)io->len, (uint64_t)-1);
 }
@@ -266,7 +241,7 @@ static void prep_readv(struct io_uring_sqe *sqe, struct io *io)
 static void prep_write(struct io_uring_sqe *sqe, struct io *io)
 {
     if (!(io->fd->flags & FD_SOCKET)) {
-        prep_poll(sqe, io);
+        blz__uring_prep_poll(sqe, io);
         return;
     }
     io_uring_prep_send(sqe, io->fd->fd, io->buf, clamp(io->len), MSG_NOSIGNAL | io->msg_flags);
@@ -289,7 +264,7 @@ static void prep(struct uring_driver *d, struct io_uring_sqe *sqe, struct io *io
             if (is_drained(io))
                 sqe->ioprio |= IORING_RECVSEND_POLL_FIRST;
         } else {
-            prep_poll(sqe, io);
+            blz__uring_prep_poll(sqe, io);
         }
         break;
     case IO_ACCEPT:
@@ -313,7 +288,7 @@ static void prep(struct uring_driver *d, struct io_uring_sqe *sqe, struct io *io
     case IO_POLL:
     case IO_CALL:
     case IO_KINDS:
-        prep_poll(sqe, io);
+        blz__uring_prep_poll(sqe, io);
         break;
     }
 }
@@ -337,7 +312,7 @@ static bool submit_now(struct uring_driver *d, struct io *io, bool only_poll)
     if (blz_unlikely(!sqe))
         return false;
     if (only_poll)
-        prep_poll(sqe, io);
+        blz__uring_prep_poll(sqe, io);
     else
         prep(d, sqe, io);
     io_uring_sqe_set_data(sqe, io);
@@ -359,7 +334,13 @@ static void uring_submit(blz__driver *driver, blz__op *op)
         put_off(d, io);
 }
 
-static bool take_back(struct uring_driver *d, struct io *io)
+void blz__uring_submit_poll(struct uring_driver *d, struct io *io)
+{
+    if (!submit_now(d, io, true))
+        put_off(d, io);
+}
+
+bool blz__uring_take_back(struct uring_driver *d, struct io *io)
 {
     for (struct io *i = d->put_off, *last = NULL; i; last = i, i = next_put_off(i)) {
         if (i != io)
@@ -392,6 +373,17 @@ void blz__uring_ask_to_end(struct uring_driver *d, struct io *io)
     prep_cancel(d, sqe, io);
 }
 
+void blz__uring_hold(struct uring_driver *d, struct io *io)
+{
+    struct io_uring_sqe *sqe = blz__uring_sqe(d);
+
+    io->progress |= IO_HELD;
+    if (sqe)
+        prep_cancel(d, sqe, io);
+    else
+        put_off(d, io);
+}
+
 static void uring_cancel(blz__driver *driver, blz__op *op)
 {
     struct uring_driver *d = uring_of(driver);
@@ -407,7 +399,7 @@ static void uring_cancel(blz__driver *driver, blz__op *op)
         blz__uring_accept_cancel(d, io);
         return;
     }
-    if (blz_unlikely(d->put_off != NULL) && take_back(d, io)) {
+    if (blz_unlikely(d->put_off != NULL) && blz__uring_take_back(d, io)) {
         blz__io_complete(driver, io, -ECANCELED);
         return;
     }
@@ -418,79 +410,10 @@ static void uring_let_go(blz__driver *driver)
 {
     struct uring_driver *d = uring_of(driver);
 
+    if (!d->enabled || io_uring_sq_ready(&d->ring) == 0)
+        return;
     stat_entry(driver);
     io_uring_submit_and_get_events(&d->ring);
-}
-
-/* ---- completions: waiting for readiness ---- */
-
-/* Something could be written: the next one is tried at once again. */
-static void note_room(const struct io *io, int64_t value)
-{
-    if (value > 0 && io_direction(io) == FD_OUT && io->op.kind != IO_POLL)
-        blz__store(&io->fd->ready[FD_OUT], FD_READY, RELAXED);
-}
-
-/*
- * A request to poll ends as well when the other side has ended its stream, whether that was asked
- * for or not, and so does every one that follows: whoever waits to write, on a connection that is
- * half closed, would ask again and again. He waits for changes then (IO_EDGE): a multishot request
- * reports what is true at first, which is known already, and then only what is new.
- */
-static bool is_wanted(const struct io *io, int res)
-{
-    return (unsigned)res & (poll_mask(io) | POLLERR | POLLHUP | POLLNVAL);
-}
-
-/* -EAGAIN: it is not what was waited for. */
-static int64_t value_of_polled(struct io *io, int res)
-{
-    if (res < 0)
-        return res;
-    if (!is_wanted(io, res))
-        return -EAGAIN;
-    return io->op.kind == IO_POLL && !is_urgent(io) ? res : blz__io_attempt(io);
-}
-
-/* The last completion of a request to poll. */
-static void complete_polled(struct uring_driver *d, struct io *io, int res)
-{
-    int64_t value = io->op.value;
-
-    if (io->progress & IO_HELD) {
-        take_back(d, io);
-    } else {
-        value = value_of_polled(io, res);
-        if (value == -EAGAIN && !op_is_asked(&io->op)) {
-            if (!is_wanted(io, res))
-                io->progress |= IO_EDGE;
-            if (!submit_now(d, io, true))
-                put_off(d, io);
-            return;
-        }
-        if (value == -EAGAIN)
-            value = -ECANCELED;
-    }
-    io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_HELD);
-    note_room(io, value);
-    blz__io_complete(&d->base, io, value);
-}
-
-/* One that is not the last: a change. The value is kept until the request has ended. */
-static void note_change(struct uring_driver *d, struct io *io, int res)
-{
-    struct io_uring_sqe *sqe;
-    int64_t value = io->progress & IO_HELD ? -EAGAIN : value_of_polled(io, res);
-
-    if (value == -EAGAIN)
-        return;
-    io->op.value = value;
-    io->progress |= IO_HELD;
-    sqe = blz__uring_sqe(d);
-    if (sqe)
-        prep_cancel(d, sqe, io);
-    else
-        put_off(d, io);
 }
 
 /* ---- completions ---- */
@@ -504,11 +427,6 @@ static bool has_not_happened(const struct io *io, int res)
     return res == -EAGAIN || (res == -ENOBUFS && io->op.kind == IO_LEASE);
 }
 
-static bool is_cancelled(const struct io *io)
-{
-    return blz__load(&io->op.events, RELAXED) & OP_CANCEL;
-}
-
 static void note_more(const struct io *io, uint32_t flags, int res)
 {
     uint32_t ready = flags & IORING_CQE_F_SOCK_NONEMPTY || res == 0 ? FD_READY : 0;
@@ -519,19 +437,18 @@ static void note_more(const struct io *io, uint32_t flags, int res)
 static void complete(struct uring_driver *d, struct io *io, int res, uint32_t flags)
 {
     if (io->progress & IO_POLLED) {
-        complete_polled(d, io, res);
+        blz__uring_polled(d, io, res);
         return;
     }
     if (io->op.kind == IO_LEASE)
         blz__uring_take_lease(d, io, res, flags);
-    if (has_not_happened(io, res) && !is_cancelled(io)) {
-        if (!submit_now(d, io, true))
-            put_off(d, io);
+    if (has_not_happened(io, res) && !op_is_asked(&io->op)) {
+        blz__uring_submit_poll(d, io);
         return;
     }
     if (io->op.kind == IO_READ || io->op.kind == IO_LEASE)
         note_more(io, flags, res);
-    note_room(io, res);
+    uring_note_room(io, res);
     if (has_not_happened(io, res) || res == -EINTR)
         res = -ECANCELED; /* that is what became of a wait that was cancelled */
     blz__io_complete(&d->base, io, res);
@@ -549,7 +466,7 @@ static void on_cqe(struct uring_driver *d, uint64_t data, int res, uint32_t flag
         return;
     }
     if (flags & IORING_CQE_F_MORE) {
-        note_change(d, (struct io *)(uintptr_t)data, res);
+        blz__uring_note_change(d, (struct io *)(uintptr_t)data, res);
         return;
     }
     d->in_flight--;

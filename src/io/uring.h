@@ -54,6 +54,30 @@ struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d);
 /* Asks the kernel to end a request; the answer is an event of the operation. */
 void blz__uring_ask_to_end(struct uring_driver *d, struct io *io);
 
+/* Has a request to poll made; if there is no room, later. */
+void blz__uring_submit_poll(struct uring_driver *d, struct io *io);
+
+/* It has its value, and is complete when its request has ended, which is asked for. */
+void blz__uring_hold(struct uring_driver *d, struct io *io);
+
+/* Takes it out of what has been put off. False: it was not in there. */
+bool blz__uring_take_back(struct uring_driver *d, struct io *io);
+
+/* Something could be written: the next one is tried at once again. */
+static inline void uring_note_room(const struct io *io, int64_t value)
+{
+    if (value > 0 && io_direction(io) == FD_OUT && io->op.kind != IO_POLL)
+        blz__store(&io->fd->ready[FD_OUT], FD_READY, RELAXED);
+}
+
+/* ---- uring_poll.c [owner] ---- */
+
+void blz__uring_prep_poll(struct io_uring_sqe *sqe, struct io *io);
+
+/* The last completion of a request to poll, and one that is not the last. */
+void blz__uring_polled(struct uring_driver *d, struct io *io, int res);
+void blz__uring_note_change(struct uring_driver *d, struct io *io, int res);
+
 /* ---- uring_accept.c [owner] ---- */
 
 /* Waits in an acceptor, or is complete. False: it cannot; it needs a request of its own. */
