@@ -485,8 +485,8 @@ static void detach_with_waits(blz_rt *rt)
     for (int i = 0; i < NR_WAITS; i++)
         spawn_wait(rt, &tasks[i], handle, i % 2 ? BLZ_FD_READ : BLZ_FD_WRITE);
     assert_waits(rt, &tasks[0]);
+    put(fds[1]); /* nobody has noticed it yet, and nobody shall any more */
     assert_int_equal(blz_fd_detach(&handle), 0);
-    put(fds[1]); /* too late */
     for (int i = 0; i < NR_WAITS; i++)
         assert_int_equal(result_of(rt, &tasks[i]), -ECANCELED);
     assert_int_equal(blz_fd_detach(&handle), -EBADF);
@@ -590,6 +590,55 @@ static void reuse_number(blz_rt *rt)
     }
 }
 ON_ALL(a_number_that_is_reused_at_once_brings_no_old_news, reuse_number)
+
+/* Begins to wait, and takes note of the end only after a gate. */
+struct looks_late {
+    BLZ_FRAME;
+    blz_fd fd;
+    struct gate *gate;
+    int64_t rc;
+    blz_io io;
+    struct gate_wait op;
+};
+
+BLZ_ASYNC(looks_late)
+{
+    BLZ_BEGIN;
+    check(blz_poll_branch(blz_fd_readable(&self->io, &self->fd), cx) == BLZ_PENDING);
+    BLZ_AWAIT(self->rc, gate_enter(&self->op, self->gate));
+    check(blz_poll_branch(&self->io.future, cx) == BLZ_READY);
+    BLZ_END(self->io.future.result);
+}
+
+/* What is left of the old one goes when the new one is being waited for. */
+static void end_late(blz_rt *rt)
+{
+    struct gate gate = GATE_INIT;
+    blz_handle old, new;
+    blz_fd handle;
+    int fds[2], other[2];
+
+    make_sockets(fds);
+    handle = attach(rt, fds[0]);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &old, looks_late, .fd = handle, .gate = &gate), 0);
+    assert_waits(rt, &old);
+    assert_int_equal(blz_fd_detach(&handle), 0);
+    close(fds[0]);
+    make_sockets(other);
+    assert_int_equal(other[0], fds[0]);
+    handle = attach(rt, other[0]);
+    spawn_wait(rt, &new, handle, BLZ_FD_READ);
+    assert_waits(rt, &new);
+    gate_open(&gate, 0);
+    assert_int_equal(result_of(rt, &old), -ECANCELED);
+    assert_waits(rt, &new);
+    put(other[1]);
+    assert_int_equal(result_of(rt, &new), BLZ_FD_READ);
+    assert_int_equal(blz_fd_detach(&handle), 0);
+    close_both(other);
+    close(fds[1]);
+}
+ON_ALL(a_wait_that_ends_late_does_not_harm_the_next_owner_of_the_number, end_late)
 
 static void a_descriptor_is_left_as_it_was(void **state)
 {
@@ -810,6 +859,7 @@ int main(void)
         TEST(once_detached_a_descriptor_can_be_closed_to_effect),
         TEST(stale_handles_and_closed_descriptors_are_refused),
         TEST(a_number_that_is_reused_at_once_brings_no_old_news),
+        TEST(a_wait_that_ends_late_does_not_harm_the_next_owner_of_the_number),
         TEST(a_descriptor_is_left_as_it_was),
         TEST(a_call_is_repeated_until_it_does_not_block),
         TEST(repeated_calls_let_others_run),
