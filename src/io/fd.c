@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The open descriptors of a runtime: entries in chunks that stay until the runtime is freed, so that
- * a stale handle may always look at its entry and find another generation there.
+ * The open descriptors of a runtime: entries in chunks that stay until the runtime is freed, so
+ * that a stale handle may always look at its entry and find another generation there.
  *
  * An operation enters its entry before it does anything, and leaves it when it is over. In between
  * the descriptor is not closed, and the entry knows the operation, so that closing can cancel it:
@@ -314,8 +314,8 @@ void blz__fd_leave(struct io *io)
 }
 
 /*
- * A forked child may not touch its parent's: locks may be held by threads that it does not have, and
- * an epoll set is the same one in both processes.
+ * A forked child may not touch its parent's: locks may be held by threads that it does not have,
+ * and an epoll set is the same one in both processes.
  */
 static int check_owner(const blz__fd *entry)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Buffers on loan. A pool belongs to the driver of a worker, which takes from it; a buffer may be
- * given back on any thread. A few that are not in use are kept for the next, the last one given back
- * first, because it is still in the cache; more than that go back to the allocator.
+ * given back on any thread. A few that are not in use are kept for the next, the last one given
+ * back first, because it is still in the cache; more than that go back to the allocator.
  *
  * A buffer may be given back when its runtime has gone: the pool goes with the last of them.
  */

@@ -9,10 +9,10 @@
  * No edge is lost. An edge sets `ready` and counts, under the entry's lock, and takes all armed
  * operations. An operation is armed under the same lock, and only if `ready` is not set; and
  * `ready` is cleared only by one who saw a call find nothing, or take everything, after the last
- * edge (blz__fd_note). The end of the stream is not an edge that comes after the data: it may come with
- * the data's. So once it has been seen, a short read does not clear `ready` any more; only a call
- * that found nothing does, which says that it was not the end after all (an error that has been
- * fetched, a FIFO with a new writer).
+ * edge (blz__fd_note). The end of the stream is not an edge that comes after the data: it may come
+ * with the data's. So once it has been seen, a short read does not clear `ready` any more; only a
+ * call that found nothing does, which says that it was not the end after all (an error that has
+ * been fetched, a FIFO with a new writer).
  *
  * No cancellation is lost. One that finds the operation armed ends it. One that does not leaves it
  * to whoever is trying it, on the home or still on the worker that it was begun on: he looks, under

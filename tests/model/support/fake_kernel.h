@@ -2,8 +2,8 @@
 /*
  * A kernel with one socket, for models of readiness (src/io/ready.c). It reports edges as epoll
  * does: something that arrives marks the socket at the driver that it is registered with, once
- * however much arrives; the worker of that driver fetches the mark when it looks, and is told what is true
- * at that moment, or nothing if all has been taken meanwhile.
+ * however much arrives; the worker of that driver fetches the mark when it looks, and is told what
+ * is true at that moment, or nothing if all has been taken meanwhile.
  *
  *     blz_rt *rt = small_rt_new(2, &fake_ready_driver);
  *     fake_kernel_reset();
@@ -11,9 +11,9 @@
  *     fake_kernel_arrive(1, true);             // any fibre: one byte and the end of the stream
  *     fake_kernel_look(&rt->workers[0]);       // worker 0 fetches what there is, and reports it
  *
- * It stands in for src/io/attempt.c: IO_READ takes what is there, IO_POLL looks. Its whole state is one word that is changed in one
- * step and without any order, so that code that relies on the kernel for its synchronisation is
- * found out.
+ * It stands in for src/io/attempt.c: IO_READ takes what is there, IO_POLL looks. Its whole state
+ * is one word that is changed in one step and without any order, so that code that relies on the
+ * kernel for its synchronisation is found out.
  */
 #ifndef BLZ_MODEL_FAKE_KERNEL_H
 #define BLZ_MODEL_FAKE_KERNEL_H
