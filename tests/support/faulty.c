@@ -31,8 +31,7 @@ bool stop_failing(enum faulty call)
     return __atomic_load_n(&faults[call].failed, __ATOMIC_ACQUIRE);
 }
 
-/* The error with which this call fails, or 0. */
-static int error_of(enum faulty call)
+int error_of(enum faulty call)
 {
     int left = __atomic_load_n(&faults[call].left, __ATOMIC_ACQUIRE), next;
 
@@ -48,8 +47,7 @@ static int error_of(enum faulty call)
     return faults[call].error;
 }
 
-/* Like error_of, for calls that say so in errno. */
-static bool fails(enum faulty call)
+bool fails(enum faulty call)
 {
     int error = error_of(call);
 

@@ -15,11 +15,36 @@ enum faulty {
     FAULTY_MADVISE,
     FAULTY_EVENTFD,
     FAULTY_MEMBARRIER,
+    /* faulty_io.c: what src/io and src/net call */
+    FAULTY_SOCKET,
+    FAULTY_BIND,
+    FAULTY_LISTEN,
+    FAULTY_ACCEPT4,
+    FAULTY_CONNECT,
+    FAULTY_RECV,
+    FAULTY_SEND,
+    FAULTY_RECVMSG,
+    FAULTY_SENDMSG,
+    FAULTY_EPOLL_CREATE1,
+    FAULTY_EPOLL_CTL,
+    FAULTY_EPOLL_PWAIT2,
+    FAULTY_PPOLL,
+    FAULTY_URING_INIT, /* this and the next ones return the error */
+    FAULTY_URING_SUBMIT,
+    FAULTY_URING_SUBMIT_AND_WAIT,
+    FAULTY_URING_SUBMIT_AND_GET_EVENTS,
+    FAULTY_URING_SUBMIT_AND_WAIT_TIMEOUT,
+    FAULTY_URING_REGISTER_BUF_RING,
+    FAULTY_URING_REGISTER_RING_FD,
     NR_FAULTY,
 };
 
 /* From now on the nth call (1: the next one) fails with that errno; `all`: those after it too. */
 void fail_call(enum faulty call, int n, bool all, int error);
+
+/* For the wrappers: the error with which this call fails, or 0; and whether it does, with errno. */
+int error_of(enum faulty call);
+bool fails(enum faulty call);
 
 /* No call fails any more. Whether one did since fail_call. */
 bool stop_failing(enum faulty call);

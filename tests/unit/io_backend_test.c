@@ -120,6 +120,7 @@ BLZ_ASYNC(talks)
     blz_tcp_close(&self->conn);
     blz_listener_close(&self->listener);
     BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->client));
+    self->rc = self->client.result;
 out:
     BLZ_END(self->rc);
 }

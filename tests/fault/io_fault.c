@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every call of the system and every allocation that I/O needs fails in turn, while a server and a
+ * client talk. The error comes out at one of the two, or is made up for; either way both end, all is
+ * given back, and the next talk in the same runtime succeeds.
+ */
+#include "io_fixture.h"
+
+#include "faulty.h"
+
+#include <blitz/tcp.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the talk ---- */
+
+struct client {
+    BLZ_FRAME;
+    blz_addr addr;
+    blz_listener listener; /* a copy: closed if we do not get through */
+    int64_t rc;
+    blz_tcp conn;
+    blz_buf lease;
+    blz_iovec iov[2];
+    blz_io io;
+};
+
+BLZ_ASYNC(client)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_tcp_connect(&self->io, &self->conn, &self->addr));
+    if (self->rc < 0) {
+        blz_listener_close(&self->listener);
+        goto out;
+    }
+    self->iov[0] = (blz_iovec){(char *)(uintptr_t) "hel", 3};
+    self->iov[1] = (blz_iovec){(char *)(uintptr_t) "lo", 2};
+    BLZ_AWAIT(self->rc, blz_tcp_writev(&self->io, &self->conn, self->iov, 2));
+    if (self->rc < 0)
+        goto out;
+    BLZ_AWAIT(self->rc, blz_tcp_read_lease(&self->io, &self->conn, &self->lease));
+    if (self->rc == 5)
+        check(memcmp(self->lease.data, "hello", 5) == 0);
+    else if (self->rc >= 0)
+        self->rc = -ENODATA;
+    blz_buf_release(&self->lease);
+out:
+    blz_tcp_close(&self->conn);
+    BLZ_END(self->rc < 0 ? self->rc : 0);
+}
+
+struct server {
+    BLZ_FRAME;
+    blz_listener listener;
+    blz_addr addr;
+    blz_handle client;
+    blz_join join;
+    blz_tcp conn;
+    blz_timeout limit;
+    blz_io io;
+    char buf[8];
+    blz_iovec iov;
+    int64_t rc, theirs;
+    int error; /* that was made: who has seen it decides */
+};
+
+static bool is_listening(struct server *self)
+{
+    self->rc = blz_listen(&self->listener, "127.0.0.1:0");
+    if (self->rc == 0)
+        self->rc = blz_listener_addr(&self->listener, &self->addr);
+    if (self->rc == 0)
+        self->rc =
+            BLZ_SPAWN_JOIN(&self->client, client, .addr = self->addr, .listener = self->listener);
+    return self->rc == 0;
+}
+
+BLZ_ASYNC(server)
+{
+    BLZ_BEGIN;
+    if (!is_listening(self))
+        goto out;
+    BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->listener, &self->conn));
+    if (self->rc < 0)
+        goto out_client;
+    BLZ_AWAIT(self->rc, blz_tcp_peek(&self->io, &self->conn, self->buf, 5));
+    if (self->rc < 0)
+        goto out_client;
+    BLZ_AWAIT(self->rc, blz_tcp_read_exact(&self->io, &self->conn, self->buf, 3));
+    if (self->rc < 0)
+        goto out_client;
+    self->iov = (blz_iovec){self->buf + 3, 2};
+    BLZ_AWAIT(self->rc, blz_tcp_readv(&self->io, &self->conn, &self->iov, 1));
+    if (self->rc < 0)
+        goto out_client;
+    BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, BLZ_MSEC,
+                                         blz_tcp_read(&self->io, &self->conn, self->buf + 5, 1)));
+    if (self->rc != -ETIMEDOUT)
+        goto out_client;
+    BLZ_AWAIT(self->rc, blz_tcp_write_all(&self->io, &self->conn, self->buf, 5));
+    if (self->rc == 5)
+        self->rc = 0;
+out_client:
+    if (self->rc < 0)
+        blz_handle_cancel(&self->client);
+    BLZ_AWAIT(self->theirs, blz_handle_join(&self->join, &self->client));
+    check(self->theirs == 0);
+    self->theirs = self->client.result;
+    if (self->theirs == -self->error || self->rc == 0)
+        self->rc = self->theirs;
+out:
+    blz_tcp_close(&self->conn);
+    blz_listener_close(&self->listener);
+    BLZ_END(self->rc);
+}
+
+static int64_t talk(blz_rt *rt, int error)
+{
+    return BLZ_BLOCK_ON(rt, server, .error = error);
+}
+
+/* ---- calls ---- */
+
+/* MAY_BE_TOLD: an accept waits until there are descriptors again; some calls only clean up. */
+enum { IS_TOLD, IS_MADE_UP_FOR, MAY_BE_TOLD };
+
+struct fault {
+    enum faulty call;
+    int error, outcome;
+};
+
+static const struct fault everywhere[] = {
+    {FAULTY_SOCKET, EMFILE, IS_TOLD},        {FAULTY_SOCKET, ENOBUFS, IS_TOLD},
+    {FAULTY_BIND, EADDRINUSE, IS_TOLD},      {FAULTY_LISTEN, EADDRINUSE, IS_TOLD},
+    {FAULTY_SEND, ECONNRESET, IS_TOLD},      {FAULTY_SEND, ENOBUFS, IS_TOLD},
+    {FAULTY_SEND, EINTR, IS_MADE_UP_FOR},    {FAULTY_SENDMSG, EPIPE, IS_TOLD},
+    {FAULTY_SENDMSG, EINTR, IS_MADE_UP_FOR}, {FAULTY_RECVMSG, ECONNRESET, IS_TOLD},
+    {FAULTY_RECVMSG, EINTR, IS_MADE_UP_FOR}, {FAULTY_RECV, ENOMEM, IS_TOLD},
+    {FAULTY_RECV, EINTR, IS_MADE_UP_FOR},    {FAULTY_EVENTFD, EMFILE, MAY_BE_TOLD},
+};
+
+static const struct fault of_readiness[] = {
+    {FAULTY_ACCEPT4, ENFILE, MAY_BE_TOLD},         {FAULTY_ACCEPT4, EINTR, IS_MADE_UP_FOR},
+    {FAULTY_CONNECT, ENETUNREACH, IS_TOLD},        {FAULTY_EPOLL_CREATE1, EMFILE, MAY_BE_TOLD},
+    {FAULTY_EPOLL_CTL, ENOSPC, MAY_BE_TOLD},       {FAULTY_EPOLL_PWAIT2, EINTR, IS_MADE_UP_FOR},
+    {FAULTY_EPOLL_PWAIT2, ENOSYS, IS_MADE_UP_FOR}, {FAULTY_PPOLL, EINTR, IS_MADE_UP_FOR},
+    {FAULTY_PPOLL, ENOMEM, IS_MADE_UP_FOR},        {FAULTY_PPOLL, EINVAL, IS_MADE_UP_FOR},
+};
+
+static const struct fault of_ring[] = {
+    {FAULTY_URING_INIT, ENFILE, MAY_BE_TOLD},
+    {FAULTY_URING_SUBMIT, EBUSY, IS_MADE_UP_FOR},
+    {FAULTY_URING_SUBMIT, EAGAIN, IS_MADE_UP_FOR},
+    {FAULTY_URING_SUBMIT_AND_WAIT, EINTR, IS_MADE_UP_FOR},
+    {FAULTY_URING_SUBMIT_AND_GET_EVENTS, EBUSY, IS_MADE_UP_FOR},
+    {FAULTY_URING_SUBMIT_AND_WAIT_TIMEOUT, EINTR, IS_MADE_UP_FOR},
+    {FAULTY_URING_SUBMIT_AND_WAIT_TIMEOUT, EAGAIN, IS_MADE_UP_FOR},
+    {FAULTY_URING_REGISTER_BUF_RING, EINVAL, IS_MADE_UP_FOR},
+    {FAULTY_URING_REGISTER_RING_FD, EINVAL, IS_MADE_UP_FOR},
+};
+
+enum { MOST = 200 };
+
+/* The nth call fails, for every n. */
+static void fail_in_turn(const struct io_config *config, const struct fault *fault, unsigned max)
+{
+    bool failed = true;
+
+    for (int n = 1; failed; n++) {
+        blz_options options = config->options;
+        blz_rt *rt;
+        int64_t rc;
+        options.watchdog_ns = -1;
+        options.max_io_completions = max;
+        assert_true(n < MOST);
+        fail_call(fault->call, n, false, fault->error);
+        rt = new_rt(&options);
+        rc = talk(rt, fault->error);
+        failed = stop_failing(fault->call);
+        if (getenv("TEST_VERBOSE"))
+            fprintf(stderr, "%s: call %d, error %d, number %d: %lld\n", config->label,
+                    (int)fault->call, fault->error, n, (long long)rc);
+        if (!failed || fault->outcome == IS_MADE_UP_FOR)
+            assert_int_equal(rc, 0);
+        else if (rc != 0 || fault->outcome == IS_TOLD)
+            assert_int_equal(rc, -fault->error);
+        assert_int_equal(talk(rt, 0), 0);
+        free_rt(rt);
+    }
+}
+
+static void fail_all(const struct io_config *config, const struct fault *faults, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fail_in_turn(config, &faults[i], 0);
+}
+
+#define COUNT(faults) (sizeof(faults) / sizeof *(faults))
+
+/* With one worker, so that the nth call is always the same. */
+static bool is_used(const struct io_config *config)
+{
+    blz_rt *rt = config->options.workers == 1 ? io_rt(config) : NULL;
+
+    if (rt)
+        free_rt(rt);
+    return rt;
+}
+
+static void every_call_fails_in_turn(void **state)
+{
+    (void)state;
+    for (int i = 0; i < nr_io_configs; i++) {
+        if (!is_used(&io_configs[i]))
+            continue;
+        fail_all(&io_configs[i], everywhere, COUNT(everywhere));
+        if (strcmp(io_configs[i].options.backend, "io_uring") == 0)
+            fail_all(&io_configs[i], of_ring, COUNT(of_ring));
+        else
+            fail_all(&io_configs[i], of_readiness, COUNT(of_readiness));
+    }
+}
+
+/* The kernel is too old for it: the next mode is taken, each time a ring is made. */
+static void a_mode_that_the_kernel_does_not_know_is_done_without(void **state)
+{
+    const struct fault no_mode = {FAULTY_URING_INIT, EINVAL, IS_MADE_UP_FOR};
+
+    (void)state;
+    if (is_used(&io_configs[0]))
+        fail_in_turn(&io_configs[0], &no_mode, 0);
+}
+
+/* So small a ring is full all the time. */
+static void a_ring_without_room_takes_it_later(void **state)
+{
+    (void)state;
+    for (int i = 0; i < nr_io_configs; i++)
+        if (strcmp(io_configs[i].options.backend, "io_uring") == 0 && is_used(&io_configs[i]))
+            for (size_t f = 0; f < COUNT(of_ring); f++)
+                if (of_ring[f].outcome == IS_MADE_UP_FOR)
+                    fail_in_turn(&io_configs[i], &of_ring[f], 1);
+}
+
+/* ---- memory ---- */
+
+static void every_allocation_fails_in_turn(void **state)
+{
+    (void)state;
+    for (int i = 0; i < nr_io_configs; i++) {
+        bool failed = is_used(&io_configs[i]);
+        for (int64_t n = 1; failed; n++) {
+            blz_options options = io_configs[i].options;
+            blz_rt *rt = NULL;
+            int64_t rc;
+            options.watchdog_ns = -1;
+            options.allocator = test_memory();
+            memory_fail_at(the_memory(), n, false);
+            rc = blz_rt_new(&rt, &options);
+            if (rt)
+                watch_rt(rt);
+            if (rc == 0)
+                rc = talk(rt, ENOMEM);
+            failed = the_memory()->failed;
+            memory_fail_at(the_memory(), 0, false);
+            assert_true(rc == 0 || (failed && (rc == -ENOMEM || rc == -ENOBUFS)));
+            if (!rt)
+                continue;
+            assert_int_equal(talk(rt, 0), 0);
+            free_rt(rt);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_call_fails_in_turn),
+        TEST(a_mode_that_the_kernel_does_not_know_is_done_without),
+        TEST(a_ring_without_room_takes_it_later),
+        TEST(every_allocation_fails_in_turn),
+    };
+    return RUN_TESTS(tests);
+}
