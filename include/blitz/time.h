@@ -111,7 +111,7 @@ typedef struct blz_timer {
     uint32_t state;
     uint16_t slot;
     uint16_t calls; /* target is `call` */
-    uint64_t reserved;
+    struct blz_timer *ahead;
 } blz_timer;
 
 /* A timer that will call fn(arg). */

@@ -63,6 +63,25 @@ static unsigned level_of(uint64_t elapsed, uint64_t tick)
     return level < WHEEL_LEVELS ? level : WHEEL_LEVELS - 1;
 }
 
+/*
+ * A long slot is a chain of cache misses when it fires, so each timer knows one that comes a few
+ * places later: `ahead`, which is only ever fetched into the cache, never looked at. It may be
+ * gone.
+ */
+enum { FETCH_AHEAD = 6 };
+
+static inline void set_ahead(wheel_slot *slot, blz_timer *timer)
+{
+    timer->ahead = NULL;
+    if (!slot->behind) {
+        slot->behind = timer;
+        slot->appended = 0;
+    } else if (++slot->appended >= FETCH_AHEAD) {
+        slot->behind->ahead = timer;
+        slot->behind = slot->behind->next;
+    }
+}
+
 static void append(wheel_slot *slot, blz_timer *timer)
 {
     timer->next = NULL;
@@ -72,6 +91,7 @@ static void append(wheel_slot *slot, blz_timer *timer)
     else
         slot->first = timer;
     slot->last = timer;
+    set_ahead(slot, timer);
 }
 
 /* Puts a timer with its tick filled in where it belongs. Gives the earliest tick of that slot. */
@@ -103,6 +123,8 @@ static void unlink_timer(blz__wheel *wheel, blz_timer *timer)
 {
     wheel_slot *slot = &wheel->slots[timer->slot];
 
+    if (slot->behind == timer)
+        slot->behind = timer->next;
     if (timer->prev)
         timer->prev->next = timer->next;
     else
@@ -261,6 +283,8 @@ enum wheel_reset blz__wheel_reset(blz_timer *timer, int64_t deadline_ns, bool mi
 
 static void fire(blz__wheel *wheel, blz_timer *timer, wheel_fired *fired)
 {
+    __builtin_prefetch(timer->ahead, 1);
+    __builtin_prefetch((char *)timer->ahead + sizeof *timer - 1, 1);
     unlink_timer(wheel, timer);
     blz__plain_read(&timer->target);
     *fired = (wheel_fired){timer->target, timer->calls};
@@ -276,7 +300,7 @@ static void spread(blz__wheel *wheel, wheel_slot *slot, unsigned level)
     blz_timer *timer = slot->first;
     unsigned index = (unsigned)(slot - wheel->slots) % WHEEL_SLOTS;
 
-    *slot = (wheel_slot){NULL, NULL, 0};
+    *slot = (wheel_slot){NULL, NULL, NULL, 0, 0};
     wheel->occupied[level] &= ~((uint64_t)1 << index);
     while (timer) {
         blz_timer *next = timer->next;

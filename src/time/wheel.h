@@ -31,7 +31,9 @@ enum { TIMER_IDLE, TIMER_ARMED, TIMER_FIRED };
 /* First come, first served: timers of one tick fire in the order in which they were inserted. */
 typedef struct wheel_slot {
     blz_timer *first, *last;
-    uint64_t min; /* no timer in here is due before this tick */
+    blz_timer *behind; /* a few before the last, or NULL; see append */
+    uint32_t appended; /* since `behind` was set, up to a few */
+    uint64_t min;      /* no timer in here is due before this tick */
 } wheel_slot;
 
 typedef struct blz__wheel {
