@@ -118,7 +118,9 @@
 
 /*
  * Another async function as a future, to be awaited with a limit, shielded, or in a race:
- * BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, BLZ_SEC, BLZ_FUTURE(self->child, fetch, ...))).
+ *
+ *     BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, BLZ_SEC,
+ *                                          BLZ_FUTURE(self->child, fetch, .url = url)));
  */
 #define BLZ_FUTURE(slot, ...) BLZ_FUTURE_(slot, __VA_ARGS__, )
 #define BLZ_FUTURE_(slot, fn, ...) \
