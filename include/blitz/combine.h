@@ -56,13 +56,10 @@ BLZ_API blz_future *blz_race_copy_(blz_race_op *op, blz_future *const *branches,
     blz_race_copy_((op), (blz_future *[]){__VA_ARGS__}, BLZ_RACE_COUNT_(__VA_ARGS__))
 
 #define BLZ_RACE_LEN_(...) (sizeof((blz_future *[]){__VA_ARGS__}) / sizeof(blz_future *))
-#define BLZ_RACE_COUNT_(...)                                              \
-    (BLZ_RACE_LEN_(__VA_ARGS__) +                                         \
-     0 * sizeof(struct {                                                  \
-         _Static_assert(BLZ_RACE_LEN_(__VA_ARGS__) <= BLZ_RACE_MAX,       \
-                        "blz_race takes 8 branches: use blz_race_array"); \
-         int unused;                                                      \
-     }))
+/* An array of negative size: blz_race takes 8 branches, use blz_race_array. */
+#define BLZ_RACE_COUNT_(...)      \
+    (BLZ_RACE_LEN_(__VA_ARGS__) + \
+     0 * sizeof(char[BLZ_RACE_LEN_(__VA_ARGS__) <= BLZ_RACE_MAX ? 1 : -1]))
 #endif
 
 BLZ_END_DECLS
