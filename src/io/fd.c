@@ -458,6 +458,57 @@ int blz__fd_close(blz__fd_ref *ref, void **ext)
     return 0;
 }
 
+/* ---- connections that nobody has accepted ---- */
+
+static bool append_kept(blz__fd *entry, uint32_t generation, blz__fd *conn)
+{
+    bool open;
+
+    blz__lock_acquire(&entry->lock);
+    open = !is_stale(entry, generation);
+    if (open) {
+        void **end = &entry->ext;
+        while (*end)
+            end = &((blz__fd *)*end)->ext;
+        blz__store(end, (void *)conn, RELAXED); /* who accepts looks without the lock first */
+    }
+    blz__lock_release(&entry->lock);
+    return open;
+}
+
+void blz__fd_keep(const blz__fd_ref *listener, blz__fd_ref conn)
+{
+    if (!append_kept(listener->entry, (uint32_t)listener->generation, conn.entry))
+        blz__fd_close(&conn, NULL);
+}
+
+void blz__fd_keep_plain(const blz__fd_ref *listener, int fd)
+{
+    const blz__fd *entry = listener->entry;
+    blz__fd_ref conn;
+
+    if (blz__fd_adopt(&conn, entry->owner->rt, fd, FD_SOCKET | (entry->flags & FD_STREAM)) == 0)
+        blz__fd_keep(listener, conn);
+    else
+        blz__io_close(fd);
+}
+
+blz__fd_ref blz__fd_take_kept(const blz__fd_ref *listener)
+{
+    blz__fd *entry = listener->entry, *kept = NULL;
+
+    blz__lock_acquire(&entry->lock);
+    if (!is_stale(entry, (uint32_t)listener->generation))
+        kept = entry->ext;
+    if (kept)
+        blz__store(&entry->ext, kept->ext, RELAXED); /* as above */
+    blz__lock_release(&entry->lock);
+    if (!kept)
+        return (blz__fd_ref){NULL, 0};
+    blz__store(&kept->ext, (void *)NULL, RELAXED);
+    return (blz__fd_ref){kept, kept->generation};
+}
+
 bool blz__fd_is_gone(const struct io *io)
 {
     bool gone;

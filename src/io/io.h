@@ -35,7 +35,8 @@ enum {
     FD_SHARED = 0x2,   /* any number of operations may wait in each direction */
     FD_FOREIGN = 0x4,  /* not ours: is never closed by us, but by its owner as soon as we let go */
     FD_NONBLOCK = 0x8, /* system calls on it do not wait */
-    FD_STREAM = 0x10,  /* plain bytes: a read that gives less than it could has taken all */
+    FD_STREAM = 0x10,  /* plain bytes: a read that gives less than it could has taken all;
+                          a listener's connections have it too */
     FD_SPREAD = 0x20,  /* a listener that may have more sockets at its address; src/net's */
 };
 
@@ -111,6 +112,15 @@ int blz__fd_cancel(const blz__fd_ref *ref, int direction);
  */
 int blz__fd_acquire(const blz__fd_ref *ref);
 void blz__fd_release(const blz__fd_ref *ref);
+
+/*
+ * Connections that a listener has and nobody has accepted, oldest first. They are chained to its
+ * entry by the `ext` of their own, so nothing is allocated; the chain is under the lock of the
+ * listener's entry, and goes to whoever closes it. keep closes the connection if the listener is
+ * closed; take gives none ({NULL, 0}) if there is none. [any thread]
+ */
+void blz__fd_keep(const blz__fd_ref *listener, blz__fd_ref conn);
+blz__fd_ref blz__fd_take_kept(const blz__fd_ref *listener);
 
 /* ---- Operations ---- */
 

@@ -13,6 +13,10 @@
  *   quiet      an operation has to wait     armed
  *   armed      a connection                 armed; it goes to the oldest operation, or is kept
  *   armed      too many are kept            withdrawing
+ *   armed      the last operation that      withdrawing: the operation ends with the request, so
+ *              waits is cancelled           that what the kernel has accepted by then is known
+ *   withdraw.  the request ends             quiet; if nobody waits, those that are kept go to the
+ *                                           listener's entry, for accepts on other workers
  *   armed      the request ends (error)     quiet; the error goes to the oldest operation; armed
  *                                           again if another one waits
  *   any        the listener is closed       stopping: what waits is cancelled; freed when the
@@ -223,8 +227,45 @@ static void unlink_waiting(struct acceptor *a, struct io *io)
 
 void blz__uring_accept_cancel(struct uring_driver *d, struct io *io)
 {
-    unlink_waiting(find(d, io->fd), io);
+    struct acceptor *a = find(d, io->fd);
+
+    if (a->armed && a->waiting == io && a->waiting_last == io) {
+        withdraw(a);
+        return;
+    }
+    unlink_waiting(a, io);
     blz__io_complete(&d->base, io, -ECANCELED);
+}
+
+/* Those whose cancellation was put off until the request had ended. */
+static void end_cancelled(struct acceptor *a)
+{
+    for (struct io *io = a->waiting, *next; io; io = next) {
+        next = next_waiting(io);
+        if (!(blz__load(&io->op.events, RELAXED) & OP_CANCEL))
+            continue;
+        unlink_waiting(a, io);
+        blz__io_complete(&a->driver->base, io, -ECANCELED);
+    }
+}
+
+/* Nobody waits here: others may. */
+static void pass_on_kept(struct acceptor *a)
+{
+    blz__fd_ref listener = {a->io.fd, a->io.generation};
+
+    while (a->taken < a->count)
+        blz__fd_keep_plain(&listener, a->kept[a->taken++]);
+}
+
+/* The request has ended, and not because the listener was closed. */
+static void go_on(struct acceptor *a)
+{
+    end_cancelled(a);
+    if (a->waiting)
+        arm(a);
+    else
+        pass_on_kept(a);
 }
 
 void blz__uring_acceptor_stop(struct uring_driver *d, struct io *io)
@@ -277,6 +318,6 @@ void blz__uring_on_accept(struct uring_driver *d, struct io *io, int res, uint32
     a->armed = a->withdrawing = false;
     if (a->stopping)
         blz__op_event(&io->op); /* may be the last: it is gone then */
-    else if (a->waiting)
-        arm(a);
+    else
+        go_on(a);
 }

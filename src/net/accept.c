@@ -15,9 +15,7 @@
  *   pausing          the timer has fired      begins anew
  *   pausing          cancelled                -ECANCELED
  *
- * A connection that comes with a cancellation is chained to the listener's entry (`ext`), by the
- * `ext` of its own entry: nothing is allocated. The chain is under the lock of the listener's entry,
- * and belongs to whoever closes it.
+ * A connection that comes with a cancellation is kept in the listener's entry (blz__fd_keep).
  */
 #include "net/socket.h"
 #include "time/time.h"
@@ -52,51 +50,11 @@ static bool is_pausing(const blz_future *self)
 
 /* ---- connections that came too late ---- */
 
-static blz__fd_ref take_kept(const blz__fd_ref *listener)
-{
-    blz__fd *entry = listener->entry, *kept = NULL;
-
-    if (blz__fd_acquire(listener) < 0) /* so that it stays this listener's entry */
-        return (blz__fd_ref){NULL, 0};
-    blz__lock_acquire(&entry->lock);
-    if (!(entry->state & FD_CLOSING))
-        kept = entry->ext;
-    if (kept)
-        blz__store(&entry->ext, kept->ext, RELAXED); /* takes_kept looks without the lock */
-    blz__lock_release(&entry->lock);
-    blz__fd_release(listener);
-    if (!kept)
-        return (blz__fd_ref){NULL, 0};
-    blz__store(&kept->ext, (void *)NULL, RELAXED);
-    return (blz__fd_ref){kept, kept->generation};
-}
-
-void blz__listener_keep(const blz__fd_ref *listener, blz__fd_ref conn)
-{
-    blz__fd *entry = listener->entry;
-    bool closed = blz__fd_acquire(listener) < 0;
-
-    if (!closed) {
-        blz__lock_acquire(&entry->lock);
-        closed = entry->state & FD_CLOSING;
-        if (!closed) {
-            void **end = &entry->ext;
-            while (*end)
-                end = &((blz__fd *)*end)->ext;
-            blz__store(end, (void *)conn.entry, RELAXED); /* takes_kept looks without the lock */
-        }
-        blz__lock_release(&entry->lock);
-        blz__fd_release(listener);
-    }
-    if (closed)
-        blz__fd_close(&conn, NULL);
-}
-
 int blz__listener_into_fd(blz__fd_ref *listener)
 {
     blz__fd_ref kept;
 
-    while ((kept = take_kept(listener)).entry)
+    while ((kept = blz__fd_take_kept(listener)).entry)
         blz__fd_close(&kept, NULL);
     return blz__handle_into_fd(listener);
 }
@@ -128,7 +86,7 @@ static void accept_waiting(int fd, const blz__fd_ref *heir)
         if (conn < 0)
             return;
         if (blz__socket_adopt(&ref, rt, conn, FD_STREAM) == 0)
-            blz__listener_keep(heir, ref);
+            blz__fd_keep(heir, ref);
     }
 }
 
@@ -139,8 +97,8 @@ void blz__listener_retire(blz__fd_ref *clone, const blz__fd_ref *heir)
 
     if (fd < 0)
         return;
-    while ((kept = take_kept(clone)).entry)
-        blz__listener_keep(heir, kept);
+    while ((kept = blz__fd_take_kept(clone)).entry)
+        blz__fd_keep(heir, kept);
     accept_waiting(fd, heir);
     blz__fd_release(clone);
     blz__listener_close(clone);
@@ -148,7 +106,7 @@ void blz__listener_retire(blz__fd_ref *clone, const blz__fd_ref *heir)
 
 /* ---- accepting ---- */
 
-static const blz_future_ops tcp_accept_ops, unix_accept_ops;
+static const blz_future_ops tcp_accept_ops, unix_accept_ops, new_accept_ops;
 
 static blz__fd_ref listener_of(const struct io *io)
 {
@@ -228,13 +186,14 @@ static bool end_pause(blz_future *self)
 
 static blz_poll got_connection(blz_future *self, blz_cx *cx)
 {
-    const struct io *io = (const struct io *)self;
+    struct io *io = (struct io *)self;
     blz__fd_ref *conn = io->buf, listener = listener_of(io), ref;
     int rc = blz__socket_adopt(&ref, blz_cx_rt(cx), (int)self->result,
-                               self->ops == &tcp_accept_ops ? FD_STREAM : 0);
+                               self->ops == &unix_accept_ops ? 0 : FD_STREAM);
 
     if (rc == 0 && io_was_cancelled((const blz_io *)self)) {
-        blz__listener_keep(&listener, ref);
+        blz__fd_keep(&listener, ref);
+        io->op.done = 1; /* for blz_serve */
         rc = -ECANCELED;
     } else if (rc == 0) {
         *conn = ref;
@@ -250,9 +209,11 @@ static bool takes_kept(blz_future *self)
     const struct io *io = (const struct io *)self;
     blz__fd_ref *conn = io->buf, listener = listener_of(io);
 
+    if (self->ops == &new_accept_ops)
+        return false;
     if ((io->flags & (IO_STARTED | IO_CANCELLED)) || !io->fd || !blz__load(&io->fd->ext, RELAXED))
         return false;
-    *conn = take_kept(&listener);
+    *conn = blz__fd_take_kept(&listener);
     return conn->entry != NULL;
 }
 
@@ -305,6 +266,19 @@ static const blz_future_ops tcp_accept_ops = {.name = "accept",
 static const blz_future_ops unix_accept_ops = {.name = "unix_accept",
                                                .poll = accept_poll,
                                                .cancel = accept_cancel};
+
+static const blz_future_ops new_accept_ops = {.name = "accept_new",
+                                              .poll = accept_poll,
+                                              .cancel = accept_cancel};
+
+blz_future *blz__accept_new(blz_io *io, const blz__fd_ref *listener, void *conn)
+{
+    blz__fd_ref *out = conn;
+
+    *out = (blz__fd_ref){NULL, 0};
+    begin(&io->future, &new_accept_ops, *listener, conn, FIRST_PAUSE_MS);
+    return &io->future;
+}
 
 blz_future *blz__accept_init(blz_io *io, const blz__fd_ref *listener, void *conn, bool is_tcp)
 {

@@ -55,7 +55,7 @@ int blz_listen_with(blz_listener *listener, const blz_addr *addr, const blz_list
         return -EAFNOSUPPORT;
     rc = blz__socket_new(&ref, o->rt ? o->rt : blz_rt_current(),
                          family == BLZ_ADDR_V4 ? AF_INET : AF_INET6, SOCK_STREAM,
-                         FD_SHARED | (o->spread ? FD_SPREAD : 0));
+                         FD_SHARED | FD_STREAM | (o->spread ? FD_SPREAD : 0));
     if (rc < 0)
         return rc;
     rc = set_up(&ref, addr, o);
@@ -136,7 +136,7 @@ int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from)
     if (rc < 0)
         return rc;
     rc = blz__socket_new(ref, rt, blz_addr_family(&addr) == BLZ_ADDR_V4 ? AF_INET : AF_INET6,
-                         SOCK_STREAM, FD_SHARED);
+                         SOCK_STREAM, FD_SHARED | FD_STREAM);
     if (rc < 0)
         return rc;
     rc = copy_options(from, ref);
@@ -165,7 +165,8 @@ int blz_listener_from_fd(blz_listener *listener, blz_rt *rt, int fd)
 {
     *listener = (blz_listener){NULL, 0};
     return blz__socket_from_fd(net_mutable_ref(listener), rt, fd,
-                               (struct socket_kind){SOCK_STREAM, AF_INET, true}, FD_SHARED);
+                               (struct socket_kind){SOCK_STREAM, AF_INET, true},
+                               FD_SHARED | FD_STREAM);
 }
 
 int blz_listener_into_fd(blz_listener *listener)

@@ -80,8 +80,8 @@ blz_poll blz__connect_poll(blz_future *self, blz_cx *cx);
 /* Accepts; see accept.c. */
 blz_future *blz__accept_init(blz_io *io, const blz__fd_ref *listener, void *conn, bool is_tcp);
 
-/* Keeps a connection for the next accept; closed if the listener is. [any thread] */
-void blz__listener_keep(const blz__fd_ref *listener, blz__fd_ref conn);
+/* The same for TCP, but not what the listener has kept. */
+blz_future *blz__accept_new(blz_io *io, const blz__fd_ref *listener, void *conn);
 
 /* Closes the listener, and what it has kept. -EBADF */
 int blz__listener_close(blz__fd_ref *listener);

@@ -258,7 +258,9 @@ ON_EACH_BACKEND(connections_that_were_kept_are_closed_with_the_listener)
     }
     assert_int_equal(blz_listener_close(&ln), 0);
     for (int i = 0; i < 20; i++) {
-        assert_true(read(fds[i], buf, 1) <= 0);
+        /* The kernel may have one in its hands: it is closed as soon as that is known. */
+        while (recv(fds[i], buf, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+            assert_true(blz_rt_turn(rt) >= 0);
         close(fds[i]);
     }
     free_rt(rt);
