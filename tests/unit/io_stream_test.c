@@ -262,6 +262,54 @@ static void a_pipe_that_nobody_reads_is_an_error_and_raises_no_signal(void **sta
     on_every_backend(pipe_without_reader);
 }
 
+/*
+ * Threads of the runtime block all signals. The program's own threads do not: here one of them is
+ * the worker, and is still there afterwards, with no signal left behind for it.
+ */
+static void on_the_programs_thread(const blz_options *given)
+{
+    static const int kinds[] = {IO_WRITE, IO_WRITEV, IO_SENDMSG, IO_SENDFILE};
+    blz_options options = *given;
+    blz_handle handle;
+    sigset_t pending;
+    blz_rt *rt;
+
+    options.workers = 1;
+    options.embedded = true;
+    options.watchdog_ns = -1;
+    options.allocator = test_memory();
+    assert_int_equal(blz_rt_new(&rt, &options), 0);
+    for (size_t i = 0; i < 2 * sizeof kinds / sizeof *kinds; i++) {
+        int kind = kinds[i / 2];
+        struct pair pair;
+        if (i % 2 && (kind == IO_SENDMSG))
+            continue; /* not for pipes */
+        open_pair(&pair, rt, i % 2 ? PAIR_PIPE_OUT : PAIR_UNIX);
+        close(pair.far);
+        pair.far = -1;
+        assert_int_equal(BLZ_SPAWN_ON(rt, &handle, does_io, .ref = pair.ours, .kind = kind), 0);
+        while (!blz_handle_done(&handle))
+            assert_true(blz_rt_turn(rt) >= 0);
+        assert_int_equal(result_of(&handle), -EPIPE);
+        close_pair(&pair);
+    }
+    assert_int_equal(blz_rt_free(rt), 0);
+    assert_int_equal(sigpending(&pending), 0);
+    assert_false(sigismember(&pending, SIGPIPE));
+}
+
+static void a_write_on_the_programs_own_thread_raises_no_signal(void **state)
+{
+    (void)state;
+    for (int i = 0; i < nr_io_configs; i++) {
+        blz_rt *rt = io_configs[i].options.workers == 1 ? io_rt(&io_configs[i]) : NULL;
+        if (!rt)
+            continue;
+        free_rt(rt);
+        on_the_programs_thread(&io_configs[i].options);
+    }
+}
+
 /* ---- pieces ---- */
 
 enum { LARGE = 300000 };
@@ -711,6 +759,7 @@ int main(void)
         TEST(a_reset_ends_a_read),
         TEST(a_reset_ends_a_write_and_raises_no_signal),
         TEST(a_pipe_that_nobody_reads_is_an_error_and_raises_no_signal),
+        TEST(a_write_on_the_programs_own_thread_raises_no_signal),
         TEST(write_all_writes_in_as_many_pieces_as_it_takes),
         TEST(read_exact_reads_in_as_many_pieces_as_it_takes),
         TEST(read_exact_says_how_much_there_was_before_the_end),
