@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory rule under a storm: an operation's memory, and its buffer, are the kernel's until it is
- * ready, and nobody's but the task's from that moment.
+ * The memory rule under a storm: an operation's memory, and its buffer, are the kernel's until it
+ * is ready, and nobody's but the task's from that moment.
  *
  * Hundreds of connections carry a stream of numbered bytes between two tasks each, which read and
- * write in all the ways there are, under limits of one to three milliseconds, and are cancelled and
- * have their connections closed by other threads. Every operation and its buffer live in memory of
- * their own, which is filled with a pattern the moment the operation is ready, kept for a while, and
- * looked at again before it is freed: what the kernel or a driver writes there late is seen, which a
- * sanitizer alone would not do. The bytes themselves must arrive in order and without a gap, however
- * many operations were cancelled: a cancelled one has moved what `done` says, or nothing.
+ * write in all the ways there are, under limits of one to three milliseconds, and are cancelled
+ * and have their connections closed by other threads. Every operation and its buffer live in
+ * memory of their own, which is filled with a pattern the moment the operation is ready, kept for
+ * a while, and looked at again before it is freed: what the kernel or a driver writes there late
+ * is seen, which a sanitizer alone would not do. The bytes themselves must arrive in order and
+ * without a gap, however many operations were cancelled: a cancelled one has moved what `done`
+ * says, or nothing.
  */
 #include "io_fixture.h"
 

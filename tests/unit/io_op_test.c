@@ -3,8 +3,8 @@
  * Every kind of operation, on every backend: what becomes of it when it can be carried out at once,
  * has to wait, is cancelled, runs into a limit, or finds its descriptor closed.
  *
- * A row of `kinds` says how to bring about that it has to wait, and how to end that. What a cancelled
- * operation has not taken is still there: that is looked at each time.
+ * A row of `rows` is a kind on a sort of descriptor. What a cancelled operation has not taken is
+ * still there: that is looked at each time.
  */
 #include "io_fixture.h"
 
