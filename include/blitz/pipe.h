@@ -7,9 +7,9 @@
  *     ...
  *     BLZ_AWAIT(self->n, blz_pipe_write_all(&self->io, &self->out, "hello", 5));
  *
- * One type for both ends: reading the writing end, or the reverse, gives -EBADF. Handles, operations,
- * errors and cancellation are as in blitz/tcp.h. Reading gives 0 when the last writer has closed;
- * writing gives -EPIPE when the last reader has, and never a SIGPIPE.
+ * One type for both ends: reading the writing end, or the reverse, gives -EBADF. Handles,
+ * operations, errors and cancellation are as in blitz/tcp.h. Reading gives 0 when the last writer
+ * has closed; writing gives -EPIPE when the last reader has, and never a SIGPIPE.
  *
  * Also for other things that are read or written like pipes, such as terminals. Whether calls on
  * them wait (O_NONBLOCK) is a property that all processes share which have the descriptor; Blitz

@@ -10,8 +10,8 @@
  *
  * Each kind of socket has a get and a set of its own: blz_tcp_set, blz_listener_set, blz_udp_set,
  * blz_unix_set, and so on. Both give 0; -EINVAL: no such option, or the value is out of range;
- * -ENOPROTOOPT or -EOPNOTSUPP: not for this kind of socket, or this system does not have it; -EBADF:
- * closed. [any thread]
+ * -ENOPROTOOPT or -EOPNOTSUPP: not for this kind of socket, or this system does not have it;
+ * -EBADF: closed. [any thread]
  */
 #ifndef BLITZ_SOCKET_H
 #define BLITZ_SOCKET_H

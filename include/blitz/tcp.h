@@ -91,8 +91,8 @@ BLZ_API int blz_listener_get(const blz_listener *listener, blz_opt option, int64
 
 /*
  * Takes over a descriptor that listens already (inherited, say), for the runtime `rt` (NULL: this
- * thread's), which closes it from now on. Its blocking mode is changed. -EINVAL: it does not listen,
- * or is no TCP socket. On failure it is still the caller's. [any thread]
+ * thread's), which closes it from now on. Its blocking mode is changed. -EINVAL: it does not
+ * listen, or is no TCP socket. On failure it is still the caller's. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_listener_from_fd(blz_listener *listener, blz_rt *rt, int fd);
 
@@ -113,10 +113,10 @@ typedef struct blz_serve_op {
  *
  *     BLZ_AWAIT(self->rc, blz_serve(&self->op, &self->listener, on_conn, NULL));
  *
- * With listen_options.spread every worker accepts, from a socket of its own at the same address, and
- * calls on_conn itself, so that the task begins there; the system spreads the connections evenly.
- * Without, one worker does. on_conn must not block. The connection is its; but if it gives a
- * negative value the connection is closed, and serving goes on.
+ * With listen_options.spread every worker accepts, from a socket of its own at the same address,
+ * and calls on_conn itself, so that the task begins there; the system spreads the connections
+ * evenly. Without, one worker does. on_conn must not block. The connection is its; but if it
+ * gives a negative value the connection is closed, and serving goes on.
  *
  * Ends with -ECANCELED when it is cancelled or the listener is closed, after the last call of
  * on_conn; -EBADF: was closed already; or what the system says when it cannot accept at all.
@@ -152,9 +152,9 @@ BLZ_API blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_ad
                                          const blz_tcp_options *options);
 
 /*
- * Takes over a connected descriptor for the runtime `rt` (NULL: this thread's), which closes it from
- * now on. Its blocking mode is changed. -EINVAL: no TCP socket, or one that listens. On failure it
- * is still the caller's. [any thread]
+ * Takes over a connected descriptor for the runtime `rt` (NULL: this thread's), which closes it
+ * from now on. Its blocking mode is changed. -EINVAL: no TCP socket, or one that listens. On
+ * failure it is still the caller's. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd);
 
@@ -200,9 +200,9 @@ BLZ_API blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, int file, 
                                      size_t len);
 
 /*
- * Waits until a read (BLZ_READABLE) or a write (BLZ_WRITABLE), or one of both, would not wait: those
- * that are true. It takes the place of an operation in that direction. Errors and the end make both
- * true.
+ * Waits until a read (BLZ_READABLE) or a write (BLZ_WRITABLE), or one of both, would not wait:
+ * those that are true. It takes the place of an operation in that direction. Errors and the end
+ * make both true.
  */
 BLZ_API blz_future *blz_tcp_ready(blz_io *io, const blz_tcp *conn, int events);
 
@@ -229,8 +229,8 @@ typedef struct blz_tcp_writer {
 BLZ_API int blz_tcp_split(blz_tcp *conn, blz_tcp_reader *reader, blz_tcp_writer *writer);
 
 /*
- * Makes the halves one again; they are none afterwards. -EINVAL: of different connections; -EBADF: a
- * half is closed. They stay as they are then. Operations that are in flight go on.
+ * Makes the halves one again; they are none afterwards. -EINVAL: of different connections;
+ * -EBADF: a half is closed. They stay as they are then. Operations that are in flight go on.
  */
 BLZ_API int blz_tcp_reunite(blz_tcp *conn, blz_tcp_reader *reader, blz_tcp_writer *writer);
 

@@ -2,7 +2,8 @@
 /*
  * UDP: datagrams.
  *
- *     struct answer { BLZ_FRAME; blz_udp socket; blz_msg msg; blz_addr from; int64_t n; char buf[1500]; };
+ *     struct answer { BLZ_FRAME; blz_udp socket; blz_msg msg; blz_addr from; int64_t n;
+ *                     char buf[1500]; };
  *
  *     BLZ_ASYNC(answer)
  *     {
@@ -25,9 +26,10 @@
  * blz_udp is a handle like blz_tcp (blitz/tcp.h). Any number of operations may be in flight, by any
  * number of tasks. All are interruptible; buffers and addresses stay valid until they are ready.
  *
- * A datagram is received whole or cut off, and then BLZ_MSG_TRUNCATED is set in msg.flags. Empty ones
- * are sent and received like others: 0 is not an end. On a connected socket an error that the
- * network reported for something sent before (-ECONNREFUSED) is the result of the next operation.
+ * A datagram is received whole or cut off, and then BLZ_MSG_TRUNCATED is set in msg.flags. Empty
+ * ones are sent and received like others: 0 is not an end. On a connected socket an error that
+ * the network reported for something sent before (-ECONNREFUSED) is the result of the next
+ * operation.
  */
 #ifndef BLITZ_UDP_H
 #define BLITZ_UDP_H
@@ -126,9 +128,9 @@ typedef struct blz_datagram {
 } blz_datagram;
 
 /*
- * Receives as many as are there, up to `count`, waiting for the first: their number. Sends as many as
- * there is room for, waiting for room for the first: their number; an error is reported if the first
- * could not be sent. One system call for up to 32. `count` 0 gives 0.
+ * Receives as many as are there, up to `count`, waiting for the first: their number. Sends as
+ * many as there is room for, waiting for room for the first: their number; an error is reported
+ * if the first could not be sent. One system call for up to 32. `count` 0 gives 0.
  */
 BLZ_API blz_future *blz_udp_recv_batch(blz_msg *msg, const blz_udp *udp, blz_datagram *datagrams,
                                        size_t count);

@@ -2,8 +2,8 @@
 /*
  * Carrying out an operation with a system call that does not wait, and raises no SIGPIPE. Sockets
  * have flags for that, and so have pipes, whose mode other processes may share. Where they do not
- * work, descriptors are in non-blocking mode, or asked with poll(2) before, or put into that mode for
- * a moment.
+ * work, descriptors are in non-blocking mode, or asked with poll(2) before, or put into that mode
+ * for a moment.
  *
  * -EAGAIN means: not now, and nothing has happened. EINTR is never seen above.
  */

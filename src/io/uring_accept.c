@@ -3,10 +3,10 @@
  * Accepting with one request for many connections. Each connection costs a completion, and no trip
  * into the kernel of its own.
  *
- * The request is not the program's operation, which is over with its first connection: it belongs to
- * an acceptor, of which there is one for each listener that this ring accepts on. Operations of
- * programs wait in it, and connections that nobody waits for are kept in it; when there are many of
- * these, the request is withdrawn until some have been taken.
+ * The request is not the program's operation, which is over with its first connection: it belongs
+ * to an acceptor, of which there is one for each listener that this ring accepts on. Operations
+ * of programs wait in it, and connections that nobody waits for are kept in it; when there are
+ * many of these, the request is withdrawn until some have been taken.
  *
  *   acceptor   event                        becomes
  *   -------------------------------------------------------------------------------------------
@@ -26,8 +26,8 @@
  * to end, and the descriptor stays open until it has. It is ready when the request has ended and
  * the answers to all cancel requests have come; then its waker, a callback, frees it.
  *
- * Connections that are kept here can only be accepted on this worker. So this is for tasks that stay
- * on it (IO_STAYS); others have a request for each connection.
+ * Connections that are kept here can only be accepted on this worker. So this is for tasks that
+ * stay on it (IO_STAYS); others have a request for each connection.
  */
 #include "base/alloc.h"
 #include "io/fd.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection in two halves. Both are the connection's handle; which of them have been closed is in
- * `ext` of the entry, which a connection has no other use for. Nothing moves when it is split or
- * reunited, so operations in flight do not care. [any thread]
+ * A connection in two halves. Both are the connection's handle; which of them have been closed is
+ * in `ext` of the entry, which a connection has no other use for. Nothing moves when it is split
+ * or reunited, so operations in flight do not care. [any thread]
  */
 #include <blitz/tcp.h>
 

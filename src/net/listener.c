@@ -113,7 +113,7 @@ static int copy_fast_open(const blz__fd_ref *from, const blz__fd_ref *to)
     return blz__socket_option_set(to, BLZ_OPT_FAST_OPEN, value);
 }
 
-/* Of a listener the system tells it in a field that has another meaning otherwise; as ss(8) has it. */
+/* The system tells it in a field that means something else for connections; ss(8) uses it too. */
 static int backlog_of(const blz__fd_ref *ref)
 {
     struct tcp_info info = {0};

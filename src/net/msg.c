@@ -4,10 +4,10 @@
  * recvmsg or sendmsg, so that nothing is allocated.
  *
  * An address is received straight into the caller's blz_addr and brought into its canonical form
- * afterwards. Descriptors are received into the control buffer, close-on-exec; those that the caller
- * has no room for are closed, and those that the buffer has no room for the system drops itself. As
- * every operation here is either carried out or not, a cancellation cannot lose any: an operation
- * that received some has a result.
+ * afterwards. Descriptors are received into the control buffer, close-on-exec; those that the
+ * caller has no room for are closed, and those that the buffer has no room for the system drops
+ * itself. As every operation here is either carried out or not, a cancellation cannot lose any:
+ * an operation that received some has a result.
  */
 #include "net/msg.h"
 

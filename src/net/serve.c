@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Serving: an acceptor on every worker, each with a socket of its own at the listener's address, so
- * that the system spreads connections over workers and no accept is ever done for another worker. The
- * acceptors are pinned tasks, children of a scope in the operation; whichever ends first ends them
- * all, and the operation ends when they have.
+ * Serving: an acceptor on every worker, each with a socket of its own at the listener's address,
+ * so that the system spreads connections over workers and no accept is ever done for another
+ * worker. The acceptors are pinned tasks, children of a scope in the operation; whichever ends
+ * first ends them all, and the operation ends when they have.
  *
  * The worker that begins uses the listener's own socket. The others are opened before the first
  * acceptor runs. One that cannot be opened (too many descriptors) is done without.

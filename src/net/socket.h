@@ -27,9 +27,9 @@ int blz__socket_new(blz__fd_ref *ref, blz_rt *rt, int family, int type, unsigned
 int blz__socket_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
 
 /*
- * The same for one that comes from elsewhere: puts it into the mode that the backend wants. It must
- * be a socket of that type (SOCK_STREAM), and of one of the families (AF_UNIX, or AF_INET for either
- * IP), and listening or not: else -EINVAL. On failure it is still the caller's.
+ * The same for one that comes from elsewhere: puts it into the mode that the backend wants. It
+ * must be a socket of that type (SOCK_STREAM), and of one of the families (AF_UNIX, or AF_INET
+ * for either IP), and listening or not: else -EINVAL. On failure it is still the caller's.
  */
 struct socket_kind {
     int type, family;

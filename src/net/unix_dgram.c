@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unix datagram sockets. A socket that is connected learns when its receiver has room again. One that
- * is not learns nothing: it counts as writable, and sending fails all the same; so that is an
- * error, instead of a wait that would end never, or burn CPU.
+ * Unix datagram sockets. A socket that is connected learns when its receiver has room again. One
+ * that is not learns nothing: it counts as writable, and sending fails all the same; so that is
+ * an error, instead of a wait that would end never, or burn CPU.
  *
  * Sending is never left to io_uring: the system copies a datagram before it finds that there is no
  * room, and the ring then tries again with what is left of it, which is nothing (Linux 6.18).
