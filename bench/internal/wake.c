@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs to wake a thread that sleeps in its io_uring: by an eventfd that the ring polls, and
- * by a message from the waker's own ring. Two threads, a ring each; one operation is there and back.
+ * What it costs to wake a thread that sleeps in its io_uring: by an eventfd that the ring polls,
+ * and by a message from the waker's own ring. Two threads, a ring each; one operation is there and
+ * back.
  */
 #include "bench.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which backend a runtime gets: the one that the option or the environment names, or else the best
- * one that works, found by opening and using it once. io_uring is often there and refused all the same, by a
- * container's system call filter or an administrator; the reason is kept for people who wonder.
+ * one that works, found by opening and using it once. io_uring is often there and refused all the
+ * same, by a container's system call filter or an administrator; the reason is kept for people who
+ * wonder.
  */
 #include "base/alloc.h"
 #include "io/io.h"

@@ -2,8 +2,8 @@
 /*
  * The future that every I/O operation is. At its first poll it enters its descriptor's entry and,
  * where the backend thinks that this pays, tries the system call; what would have to wait is handed
- * to the driver. When the driver has reported its last event it is polled again, goes on if it is to
- * move all of its bytes and has not, and leaves the entry.
+ * to the driver. When the driver has reported its last event it is polled again, goes on if it is
+ * to move all of its bytes and has not, and leaves the entry.
  *
  * A cancellation is passed to the driver and remembered: it ends an operation between two steps,
  * and tells the modules above that a late result (an accepted connection) has no taker.

@@ -10,8 +10,8 @@
  *   foreign        descriptors of others: waiting until they are ready               foreign.c
  *   fdset          many of them, for one task                                        fdset.c
  *   lease          buffers on loan                                                   lease.c
- *   driver         waiting for those that cannot be carried out at once              uring.c epoll.c
- *                                                                                    poll.c
+ *   driver         waiting for those that cannot be carried out at once              uring.c
+ *                                                                          epoll.c, poll.c
  */
 #ifndef BLZ_IO_IO_H
 #define BLZ_IO_IO_H

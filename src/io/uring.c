@@ -5,8 +5,9 @@
  * looks at its driver, or sleeps in it.
  *
  * `user_data` is the operation, which owns its memory until the completion without F_MORE has been
- * seen. The lowest bit marks the completion of a cancel request, which is counted as an event of its
- * own: as long as it is outstanding the operation is not ready, so it cannot be reused under it.
+ * seen. The lowest bit marks the completion of a cancel request, which is counted as an event of
+ * its own: as long as it is outstanding the operation is not ready, so it cannot be reused under
+ * it.
  *
  * Kinds that the ring does not know, or knows in a way that we cannot use (a vector written to a
  * socket, or anything written to a pipe, would raise SIGPIPE), wait for readiness in the ring and

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers on loan from the ring: a receive names no buffer, the kernel picks one when data has come.
- * The ring that they are in is written by the worker and by whoever gives one back, under the pool's
- * lock; the kernel only reads it.
+ * Buffers on loan from the ring: a receive names no buffer, the kernel picks one when data has
+ * come. The ring that they are in is written by the worker and by whoever gives one back, under the
+ * pool's lock; the kernel only reads it.
  */
 #include "base/alloc.h"
 #include "io/uring.h"

@@ -6,8 +6,8 @@
  * A driver belongs to one worker. Everything but `wake` is called by that worker only. A driver
  * never polls a task: it reports events of operations (blz__op_event), the worker does the rest.
  *
- *   open      creates the driver of one worker: 0 or a negative errno. On any thread: what has to be
- *             done by the worker's own is left to the first call of the others.
+ *   open      creates the driver of one worker: 0 or a negative errno. On any thread: what the
+ *             worker's own has to do is left to the first call of the others.
  *   probe     whether one that has just been opened works, by using it; it is closed next. 0 or a
  *             negative errno. On any thread. Or NULL: open says it all.
  *   close     frees it. Nothing is in flight any more. On any thread.

@@ -25,8 +25,8 @@ struct blz__io *blz__rt_io(const blz_rt *rt);
 const blz__driver_ops *blz__rt_driver_ops(blz_rt *rt, int *rc);
 
 /*
- * Spawns a task that is pinned (args->local) to any worker of this thread's runtime: 0 or a negative
- * errno, as blz_spawn. [task]
+ * Spawns a task that is pinned (args->local) to any worker of this thread's runtime: 0 or a
+ * negative errno, as blz_spawn. [task]
  */
 int blz__spawn_pinned(const blz_spawn_args *args, const void *frame, size_t size, unsigned worker);
 

@@ -51,7 +51,8 @@ static BLZ_COLD int add_extras(blz_task *task, const blz_spawn_args *args, uint3
     return rc;
 }
 
-/* Fills the block; `pin` is the worker of a pinned task. 0, or a negative errno and the block is still the caller's. */
+/* Fills the block; `pin` is the worker of a pinned task. 0, or a negative errno and the block is
+ * still the caller's. */
 static inline int prepare(blz_task *task, const blz_spawn_args *args, const void *frame,
                           size_t size, uint64_t id, uint32_t pin)
 {

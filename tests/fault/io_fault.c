@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every call of the system and every allocation that I/O needs fails in turn, while a server and a
- * client talk. The error comes out at one of the two, or is made up for; either way both end, all is
- * given back, and the next talk in the same runtime succeeds.
+ * client talk. The error comes out at one of the two, or is made up for; either way both end, all
+ * is given back, and the next talk in the same runtime succeeds.
  */
 #include "io_fixture.h"
 

@@ -102,7 +102,7 @@ void fake_driver_init(fake_driver *fake)
 }
 
 static int fake_open(blz__driver **driver, const blz_options *options,
-                       const blz_allocator *allocator)
+                     const blz_allocator *allocator)
 {
     fake_driver *fake = blz__alloc(allocator, sizeof *fake, _Alignof(fake_driver));
 
