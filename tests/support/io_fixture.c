@@ -79,13 +79,25 @@ void on_every_backend_of(unsigned workers, void (*body)(blz_rt *rt))
     }
 }
 
+static bool looks_idle(const blz_stats *stats)
+{
+    return stats->workers_parked == stats->workers && stats->inject_depth == 0;
+}
+
+/*
+ * Twice: a worker is counted as parked before it looks at the queues for the last time, and may
+ * have taken something by the time the queue's length is read. Then it is not parked at the second
+ * look, or has polled.
+ */
 void wait_until_idle(blz_rt *rt)
 {
-    blz_stats stats;
+    blz_stats first, second;
 
     do {
-        blz_rt_stats(rt, &stats);
-    } while (stats.workers_parked != stats.workers);
+        blz_rt_stats(rt, &first);
+        blz_rt_stats(rt, &second);
+    } while (!looks_idle(&first) || !looks_idle(&second) ||
+             first.total.polls != second.total.polls);
 }
 
 /* ---- descriptors ---- */
