@@ -160,7 +160,7 @@ static blz_poll begin_pause(blz_future *self, blz_cx *cx)
     uint32_t ms = (uint32_t)io->len;
 
     pause->kind = IO_KINDS;
-    pause->timer = (blz_timer){NULL};
+    pause->timer = (blz_timer){0};
     pause->listener = listener;
     pause->conn = conn;
     pause->pause_ms = ms;

@@ -350,8 +350,8 @@ static void what_is_no_name_is_asked_of_nobody(void **state)
         "a~b",
         "\xc3\xa4",
         "a\xff",
-        "b\xc3\xbc"
-        "cher.example",
+        ("b\xc3\xbc"
+         "cher.example"),
         /* IPv4 addresses in disguise */
         "127.1",
         "0177.0.0.1",

@@ -66,7 +66,7 @@ static int toy_open(blz__driver **driver, const blz_options *options,
 
     if (!toy)
         return -ENOMEM;
-    *toy = (struct toy){.driver = {&toy_ops}, .allocator = allocator};
+    *toy = (struct toy){.driver = {.ops = &toy_ops}, .allocator = allocator};
     rc = blz__epoll_driver.open(&toy->sleeper, options, allocator);
     if (rc < 0) {
         blz__free(allocator, toy, sizeof *toy, _Alignof(struct toy));

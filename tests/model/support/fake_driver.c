@@ -98,7 +98,7 @@ static int fake_fd(blz__driver *driver)
 
 void fake_driver_init(fake_driver *fake)
 {
-    *fake = (fake_driver){.base = {&fake_driver_ops}};
+    *fake = (fake_driver){.base = {.ops = &fake_driver_ops}};
 }
 
 static int fake_open(blz__driver **driver, const blz_options *options,
