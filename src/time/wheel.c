@@ -283,8 +283,10 @@ enum wheel_reset blz__wheel_reset(blz_timer *timer, int64_t deadline_ns, bool mi
 
 static void fire(blz__wheel *wheel, blz_timer *timer, wheel_fired *fired)
 {
-    __builtin_prefetch(timer->ahead, 1);
-    __builtin_prefetch((char *)timer->ahead + sizeof *timer - 1, 1);
+    if (timer->ahead) {
+        __builtin_prefetch(timer->ahead, 1);
+        __builtin_prefetch((char *)timer->ahead + sizeof *timer - 1, 1);
+    }
     unlink_timer(wheel, timer);
     blz__plain_read(&timer->target);
     *fired = (wheel_fired){timer->target, timer->calls};
