@@ -85,7 +85,7 @@ static bool advance(struct io *io)
     io->op.done += (uint64_t)value;
     if (!(io->flags & IO_ALL) || (size_t)value >= io->len)
         return false;
-    io->buf = (char *)io->buf + value;
+    io->buf = (void *)((uintptr_t)io->buf + (size_t)value); /* of a file it is the offset */
     io->len -= (size_t)value;
     return true;
 }

@@ -287,8 +287,7 @@ static void everything_can_be_dropped(void **state)
     blz__wheel_init(&wheel, 0, true);
     for (size_t i = 0; i < 50; i++) {
         init_numbered(&timers[i], i);
-        blz__wheel_insert(&wheel, &timers[i], i == 49 ? INT64_MAX : (int64_t)(1ull << i) * MS,
-                          true);
+        blz__wheel_insert(&wheel, &timers[i], i > 42 ? INT64_MAX : ((int64_t)1 << i) * MS, true);
     }
     while (blz__wheel_drop(&wheel))
         dropped++;
