@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timers: armed and cancelled, armed and expired; limits around futures; memory of sleepers. */
+/* Timers: armed and cancelled, armed and expired; limits around futures. */
 #include "bench.h"
 
 #include <stdio.h>
@@ -161,59 +161,10 @@ static void timeout_yield(struct run *run)
     bench_check(BLZ_BLOCK_ON(run->rt, limits, .run = run, .yields = true), "timeout_yield");
 }
 
-/* ---- memory ---- */
-
-struct parked_sleeper {
-    BLZ_FRAME;
-    uint64_t *started;
-    int64_t rc;
-    blz_sleep_op op;
-};
-
-BLZ_ASYNC(parked_sleeper)
-{
-    BLZ_BEGIN;
-    __atomic_fetch_add(self->started, 1, __ATOMIC_RELAXED);
-    BLZ_AWAIT(self->rc, blz_sleep(&self->op, BLZ_HOUR));
-    BLZ_END(0);
-}
-
-struct park_sleepers {
-    BLZ_FRAME;
-    struct run *run;
-    uint64_t started, rss;
-    int i;
-    int64_t rc;
-    blz_future yield;
-};
-
-BLZ_ASYNC(park_sleepers)
-{
-    BLZ_BEGIN;
-    self->rss = bench_rss();
-    bench_start(self->run);
-    for (uint64_t i = 0; i < self->run->n; i++)
-        bench_check(BLZ_SPAWN(parked_sleeper, .started = &self->started), "spawn");
-    while (__atomic_load_n(&self->started, __ATOMIC_RELAXED) < self->run->n)
-        BLZ_AWAIT(self->rc, blz_yield(&self->yield));
-    for (self->i = 0; self->i < 10; self->i++)
-        BLZ_AWAIT(self->rc, blz_yield(&self->yield));
-    bench_stop(self->run);
-    snprintf(self->run->extra, sizeof self->run->extra, " rss_per_task=%.1f",
-             (double)(bench_rss() - self->rss) / (double)self->run->n);
-    BLZ_END(0);
-}
-
-static void mem_sleep_tasks(struct run *run)
-{
-    bench_check(BLZ_BLOCK_ON(run->rt, park_sleepers, .run = run), "mem_sleep_tasks");
-}
-
 const struct bench time_benches[] = {
     {"timer_insert_cancel", 100000, timer_insert_cancel, false},
     {"timer_insert_expire", 100000, timer_insert_expire, false},
     {"timeout_ready", 2000000, timeout_ready, false},
     {"timeout_yield", 1000000, timeout_yield, false},
-    {"mem_sleep_tasks", 1000000, mem_sleep_tasks, true},
     {NULL, 0, NULL, false},
 };

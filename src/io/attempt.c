@@ -20,18 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The kernel takes no more at a time, and says so by moving less. */
-#define MAX_LEN ((size_t)1 << 30)
-
 _Static_assert(sizeof(blz_iovec) == sizeof(struct iovec), "blz_iovec is laid out differently");
 _Static_assert(offsetof(blz_iovec, base) == offsetof(struct iovec, iov_base) &&
                    offsetof(blz_iovec, len) == offsetof(struct iovec, iov_len),
                "blz_iovec is laid out differently");
-
-static size_t clamp(size_t len)
-{
-    return len < MAX_LEN ? len : MAX_LEN;
-}
 
 static int ready_events(int fd, short wanted)
 {
@@ -73,19 +65,19 @@ static ssize_t call_of(const struct io *io, int fd)
 
     switch (io->op.kind) {
     case IO_WRITE:
-        return write(fd, io->buf, clamp(io->len));
+        return write(fd, io->buf, io_clamp(io->len));
     case IO_WRITEV:
         return writev(fd, io->buf, (int)io->len);
     default:
         offset = (off_t)(uintptr_t)io->buf;
-        return sendfile(fd, (int)(intptr_t)io->extra, &offset, clamp(io->len));
+        return sendfile(fd, (int)(intptr_t)io->extra, &offset, io_clamp(io->len));
     }
 }
 
 /* With a flag, which a file that is sent has not. */
 static ssize_t call_with_flag(const struct io *io, int fd)
 {
-    struct iovec one = {io->buf, clamp(io->len)};
+    struct iovec one = {io->buf, io_clamp(io->len)};
 
     if (io->op.kind == IO_WRITE)
         return pwritev2(fd, &one, 1, -1, RWF_NOWAIT);
@@ -140,7 +132,7 @@ static ssize_t call_quietly(const struct io *io, int fd)
 
 static ssize_t try_read(const struct io *io, int fd, bool socket, int flags)
 {
-    struct iovec one = {io->buf, clamp(io->len)};
+    struct iovec one = {io->buf, io_clamp(io->len)};
 
     if (socket)
         return recv(fd, io->buf, one.iov_len, MSG_DONTWAIT | flags);
@@ -150,7 +142,7 @@ static ssize_t try_read(const struct io *io, int fd, bool socket, int flags)
 static ssize_t try_write(const struct io *io, int fd, bool socket)
 {
     if (socket)
-        return send(fd, io->buf, clamp(io->len), MSG_DONTWAIT | MSG_NOSIGNAL | io->msg_flags);
+        return send(fd, io->buf, io_clamp(io->len), MSG_DONTWAIT | MSG_NOSIGNAL | io->msg_flags);
     return call_quietly(io, fd);
 }
 

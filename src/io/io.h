@@ -187,6 +187,13 @@ _Static_assert(sizeof(blz__fd) == 64, "an entry is a cache line");
 _Static_assert(sizeof(struct io) <= sizeof(blz_io), "blz_io is too small");
 _Static_assert(offsetof(blz__op, done) == offsetof(blz_io, done), "blz_io.done is elsewhere");
 
+/* What one call moves at most: the kernel takes no more, and some of its fields have 32 bits. */
+static inline size_t io_clamp(size_t len)
+{
+    const size_t max = (size_t)1 << 30;
+    return len < max ? len : max;
+}
+
 static inline int io_direction(const struct io *io)
 {
     switch (io->op.kind) {
@@ -212,12 +219,6 @@ blz_future *blz__io_init(blz_io *io, const blz_future_ops *ops, enum io_kind kin
                          const blz__fd_ref *ref, void *buf, size_t len);
 blz_poll blz__io_poll(blz_future *self, blz_cx *cx);
 void blz__io_cancel(blz_future *self, blz_cx *cx);
-
-#define BLZ__IO_OPS(what)                                              \
-    (const blz_future_ops)                                             \
-    {                                                                  \
-        .name = (what), .poll = blz__io_poll, .cancel = blz__io_cancel \
-    }
 
 /* Whether it was cancelled by its task, so that a late result is nobody's. */
 static inline bool io_was_cancelled(const blz_io *io)

@@ -33,9 +33,6 @@ enum { SQ_ENTRIES = 256, CQ_ENTRIES = 4096 };
 
 enum { TAG_WAKE = 0, TAG_CANCEL = 1 }; /* of user_data; operations are aligned */
 
-/* The kernel's struct has 32 bits for it. */
-#define MAX_LEN ((size_t)1 << 30)
-
 /* ---- life ---- */
 
 static const unsigned modes[] = {
@@ -210,11 +207,6 @@ static BLZ_COLD void enable(struct uring_driver *d)
     io_uring_sqe_set_data64(sqe, TAG_WAKE);
 }
 
-static unsigned clamp(size_t len)
-{
-    return (unsigned)(len < MAX_LEN ? len : MAX_LEN);
-}
-
 static bool is_drained(const struct io *io)
 {
     return !(blz__load(&io->fd->ready[FD_IN], RELAXED) & FD_READY);
@@ -223,10 +215,10 @@ static bool is_drained(const struct io *io)
 static void prep_read(struct io_uring_sqe *sqe, const struct io *io)
 {
     if (!(io->fd->flags & FD_SOCKET)) {
-        io_uring_prep_read(sqe, io->fd->fd, io->buf, clamp(io->len), (uint64_t)-1);
+        io_uring_prep_read(sqe, io->fd->fd, io->buf, (unsigned)io_clamp(io->len), (uint64_t)-1);
         return;
     }
-    io_uring_prep_recv(sqe, io->fd->fd, io->buf, clamp(io->len), 0);
+    io_uring_prep_recv(sqe, io->fd->fd, io->buf, (unsigned)io_clamp(io->len), 0);
     if (is_drained(io))
         sqe->ioprio |= IORING_RECVSEND_POLL_FIRST;
 }
@@ -245,7 +237,8 @@ static void prep_write(struct io_uring_sqe *sqe, struct io *io)
         blz__uring_prep_poll(sqe, io);
         return;
     }
-    io_uring_prep_send(sqe, io->fd->fd, io->buf, clamp(io->len), MSG_NOSIGNAL | io->msg_flags);
+    io_uring_prep_send(sqe, io->fd->fd, io->buf, (unsigned)io_clamp(io->len),
+                       MSG_NOSIGNAL | io->msg_flags);
     sqe->ioprio |= IORING_RECVSEND_POLL_FIRST; /* it has just been tried */
 }
 

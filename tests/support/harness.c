@@ -7,8 +7,10 @@
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -258,4 +260,17 @@ int64_t turn_all(blz_rt *rt)
         all += polls;
     check(polls == 0);
     return all;
+}
+
+void in_own_process(const char *name)
+{
+    char self[] = "/proc/self/exe";
+    char *argv[] = {self, (char *)(uintptr_t)name, NULL};
+    int status = -1;
+    pid_t pid;
+
+    assert_int_equal(posix_spawn(&pid, self, NULL, NULL, argv, environ), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }

@@ -116,4 +116,7 @@ int thread_id(void);
 /* Waits until there are as many threads as that: a thread that has been joined may linger. */
 bool wait_for_threads(int count);
 
+/* Runs this program again with one argument, which says what to do; it exits with 0. */
+void in_own_process(const char *name);
+
 #endif

@@ -3,11 +3,9 @@
 #include "harness.h"
 
 #include <sched.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- who is cancelled ---- */
@@ -400,19 +398,6 @@ static int child_main(const char *name)
         if (strcmp(children[i].name, name) == 0)
             _exit(children[i].fn()); /* threads still run: leave without looking back */
     _exit(99);
-}
-
-static void in_own_process(const char *name)
-{
-    char self[] = "/proc/self/exe";
-    char *argv[] = {self, (char *)(uintptr_t)name, NULL};
-    int status = -1;
-    pid_t pid;
-
-    assert_int_equal(posix_spawn(&pid, self, NULL, NULL, argv, environ), 0);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void freeing_gives_up_on_a_task_that_never_ends(void **state)
