@@ -25,6 +25,7 @@
 #include <blitz/udp.h>
 #include <blitz/unix.h>
 #include <blitz/version.h>
+#include <blitz/waiter.h>
 #include <blitz/waker.h>
 
 #endif

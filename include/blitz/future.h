@@ -207,5 +207,24 @@ typedef struct blz_box {
 } blz_box;
 BLZ_API blz_future *blz_box_init(blz_box *op, const void *frame, size_t size);
 
+/* ---- Waiting on a thread of your own ---- */
+
+/*
+ * Polls a future on this thread, which sleeps in between, until it is ready; gives its result. For
+ * the futures of sync primitives and channels, and combinators and async functions made of them:
+ *
+ *     blz_wait(blz_semaphore_acquire(&op, &semaphore, 1));
+ *
+ * What needs a runtime (I/O, timers, spawning) belongs into a task: blz_block_on. -EDEADLK on a
+ * worker thread, where nothing has been polled. [any thread but a worker]
+ */
+BLZ_API int64_t blz_wait(blz_future *future);
+
+/*
+ * The same with a limit, in nanoseconds of the monotonic clock: then the future is cancelled, and
+ * -ETIMEDOUT is what becomes of its -ECANCELED. [any thread but a worker]
+ */
+BLZ_API int64_t blz_wait_until(blz_future *future, int64_t deadline_ns);
+
 BLZ_END_DECLS
 #endif

@@ -158,7 +158,8 @@ blz_poll blz_await_refused_(blz_future *child, blz_cx *cx)
     /* Code that ignores the result must still let others run, and be seen by the watchdog. */
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
-    blz__task_refused(cx);
+    if (cx->worker)
+        blz__task_refused(cx);
     return blz_future_done(child, child->result);
 }
 

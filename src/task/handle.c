@@ -88,7 +88,7 @@ static blz_poll join_start(blz_join *join, blz_cx *cx)
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
     if (task_state_is_complete(&task->state) ||
-        (blz__sched_run_joined(cx, task) && task_state_is_complete(&task->state)))
+        (cx->worker && blz__sched_run_joined(cx, task) && task_state_is_complete(&task->state)))
         return join_ready(join);
     if (!leave_waker(task, blz_cx_waker(cx)))
         return join_ready(join);

@@ -7,6 +7,7 @@
  * by holders of a reference after it has completed.
  */
 #include "task/task.h"
+#include "task/wait.h"
 
 #include <errno.h>
 #include <string.h>
@@ -130,6 +131,8 @@ const blz_waker_ops blz__task_waker_ops = {waker_wake, waker_wake_by_ref, waker_
 blz_waker blz_cx_waker(blz_cx *cx)
 {
     if (blz_unlikely(cx->refs_left == 0)) {
+        if (!cx->task)
+            return blz__thread_waker(cx);
         task_state_ref(&cx->task->state, TASK_BIAS);
         cx->refs_left = TASK_BIAS;
     }

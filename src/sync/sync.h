@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Front door of src/sync: queues of waiters, for primitives and channels.
+ *
+ * A primitive is a word that says almost everything, a lock, and a queue that is changed under the
+ * lock. Who has to wait links the waiter inside its future into the queue; who has something to give
+ * takes the first waiter out, under the lock, and *serves* it:
+ *
+ *     wake_list list = {0};
+ *     blz__lock_acquire(&s->lock);
+ *     waiter = waiters_take_first(&s->waiters);
+ *     if (waiter)
+ *         waiter_serve(waiter, WAITER_SERVED, &list);   // the waiter is not ours any more
+ *     blz__lock_release(&s->lock);
+ *     wake_list_wake(&list);
+ *
+ *   state      who owns the waiter      what happens
+ *   ------------------------------------------------------------------------------------------
+ *   IDLE       its future               not in the queue; nothing to give back
+ *   QUEUED     the queue's lock         a cancel takes it out under the lock
+ *   SERVED, or its future again         what it waited for is its own; a cancel comes too late,
+ *   any other                           and the future ends with success
+ *
+ * Serving is the last thing that anyone does to a waiter: its waker has been moved into the list
+ * before, so the future may see its new state, end, and be gone before the wake is made. Wakes are
+ * made after the lock is released, because a waker may run code that wants the same lock.
+ */
+#ifndef BLZ_SYNC_SYNC_H
+#define BLZ_SYNC_SYNC_H
+
+#include "base/atomic.h"
+#include "base/lock.h"
+
+#include <blitz/future.h>
+#include <blitz/waiter.h>
+
+enum { WAITER_IDLE, WAITER_QUEUED, WAITER_SERVED, WAITER_CLOSED, WAITER_OWN };
+
+/* ---- the queue; under the lock ---- */
+
+static inline bool waiters_empty(const blz_waiters *queue)
+{
+    return !queue->first;
+}
+
+static inline void waiters_append(blz_waiters *queue, blz_waiter *waiter)
+{
+    waiter->next = NULL;
+    waiter->prev = queue->last;
+    if (queue->last)
+        queue->last->next = waiter;
+    else
+        queue->first = waiter;
+    queue->last = waiter;
+}
+
+static inline void waiters_remove(blz_waiters *queue, blz_waiter *waiter)
+{
+    if (waiter->prev)
+        waiter->prev->next = waiter->next;
+    else
+        queue->first = waiter->next;
+    if (waiter->next)
+        waiter->next->prev = waiter->prev;
+    else
+        queue->last = waiter->prev;
+}
+
+static inline blz_waiter *waiters_take_first(blz_waiters *queue)
+{
+    blz_waiter *first = queue->first;
+
+    if (first)
+        waiters_remove(queue, first);
+    return first;
+}
+
+/* ---- a waiter, by its future ---- */
+
+static inline uint32_t waiter_state(const blz_waiter *waiter)
+{
+    return blz__load(&waiter->state, ACQUIRE); /* pairs with the release in waiter_serve */
+}
+
+/* Joins the queue, under its lock, with a waker of the task being polled. */
+static inline void waiter_enqueue(blz_waiter *waiter, blz_waiters *queue, blz_cx *cx)
+{
+    waiter->waker = blz_cx_waker(cx);
+    blz__store(&waiter->state, WAITER_QUEUED, RELAXED); /* the queue's lock orders it */
+    waiters_append(queue, waiter);
+}
+
+/*
+ * Leaves the queue, under its lock. False: it has been served. The waker is the caller's to drop,
+ * after the lock is released.
+ */
+static inline bool waiter_leave(blz_waiter *waiter, blz_waiters *queue)
+{
+    if (blz__load(&waiter->state, RELAXED) != WAITER_QUEUED)
+        return false;
+    waiters_remove(queue, waiter);
+    blz__store(&waiter->state, WAITER_IDLE, RELAXED);
+    return true;
+}
+
+/* ---- wakes to be made when the lock is released ---- */
+
+enum { WAKE_LIST_MAX = 32 };
+
+typedef struct wake_list {
+    uint32_t count;
+    blz_waker wakers[WAKE_LIST_MAX];
+} wake_list;
+
+/* There may be more to wake: release the lock, wake, and come back. */
+static inline bool wake_list_full(const wake_list *list)
+{
+    return list->count == WAKE_LIST_MAX;
+}
+
+/* The waiter is out of the queue: gives it its new state, and with that back to its future. */
+static inline void waiter_serve(blz_waiter *waiter, uint32_t state, wake_list *list)
+{
+    list->wakers[list->count++] = waiter->waker;
+    /* release: what it has been given, and that we are through; pairs with waiter_state */
+    blz__store(&waiter->state, state, RELEASE);
+}
+
+static inline void wake_list_wake(wake_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        blz_waker_wake(&list->wakers[i]);
+    list->count = 0;
+}
+
+#endif
