@@ -3,8 +3,8 @@
  * Front door of src/sync: queues of waiters, for primitives and channels.
  *
  * A primitive is a word that says almost everything, a lock, and a queue that is changed under the
- * lock. Who has to wait links the waiter inside its future into the queue; who has something to give
- * takes the first waiter out, under the lock, and *serves* it:
+ * lock. Who has to wait links the waiter inside its future into the queue; who has something to
+ * give takes the first waiter out, under the lock, and *serves* it:
  *
  *     wake_list list = {0};
  *     blz__lock_acquire(&s->lock);
@@ -34,7 +34,7 @@
 #include <blitz/future.h>
 #include <blitz/waiter.h>
 
-enum { WAITER_IDLE, WAITER_QUEUED, WAITER_SERVED, WAITER_CLOSED, WAITER_OWN };
+enum { WAITER_IDLE, WAITER_QUEUED, WAITER_SERVED, WAITER_CLOSED };
 
 /* ---- the queue; under the lock ---- */
 

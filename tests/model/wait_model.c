@@ -5,7 +5,6 @@
  */
 #include "support/hand_polled.h"
 
-
 /* A future that is ready when `gate` is open; its waker is handed to whoever comes first. */
 struct door {
     blz_future future;
