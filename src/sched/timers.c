@@ -51,7 +51,7 @@ int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt)
         return rc;
     if (timer_is_armed(timer))
         return -EBUSY;
-    if (blz__wheel_insert(&home->wheel, timer, deadline_ns, mine))
+    if (blz__wheel_insert(&home->wheel, timer, deadline_ns, mine) && !mine)
         blz__parker_unpark(&home->parker);
     return 0;
 }
@@ -77,15 +77,18 @@ bool blz__timer_disarm(blz_timer *timer)
 bool blz__timer_move(blz_timer *timer, int64_t deadline_ns)
 {
     blz_worker *home;
+    bool mine;
 
     if (!timer_is_armed(timer))
         return false;
     home = worker_of(timer); /* before the reset: then it may fire, and be armed elsewhere */
     if (rt_is_forked(home->rt))
         return false;
-    switch (blz__wheel_reset(timer, deadline_ns, home == blz__worker_current())) {
+    mine = home == blz__worker_current();
+    switch (blz__wheel_reset(timer, deadline_ns, mine)) {
     case WHEEL_RESET_WAKE:
-        blz__parker_unpark(&home->parker);
+        if (!mine)
+            blz__parker_unpark(&home->parker);
         return true;
     case WHEEL_RESET_DONE:
         return true;
