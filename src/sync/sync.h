@@ -24,6 +24,19 @@
  * Serving is the last thing that anyone does to a waiter: its waker has been moved into the list
  * before, so the future may see its new state, end, and be gone before the wake is made. Wakes are
  * made after the lock is released, because a waker may run code that wants the same lock.
+ *
+ * Served under the lock, a future may be ready, and its owner free the primitive, before the lock
+ * is released. Where that is allowed, the waiter is *claimed* under the lock, and served after it:
+ *
+ *     blz_waiters claimed = {0};
+ *     blz__lock_acquire(&s->lock);
+ *     waiter_claim(s->waiters.first, &s->waiters, &claimed);
+ *     blz__lock_release(&s->lock);                      // the last that touches the primitive
+ *     waiters_serve(&claimed, WAITER_SERVED);
+ *
+ *   CLAIMED    who claimed it           as served for a cancel, but not ready yet: the wake follows
+ *
+ * There is no limit to how many can be claimed at once: they are linked through themselves.
  */
 #ifndef BLZ_SYNC_SYNC_H
 #define BLZ_SYNC_SYNC_H
@@ -82,6 +95,12 @@ static inline uint32_t waiter_state(const blz_waiter *waiter)
     return blz__load(&waiter->state, ACQUIRE); /* pairs with the release in waiter_serve */
 }
 
+/* Whether it has been served, one way or another. A claimed one has not. */
+static inline bool waiter_is_served(const blz_waiter *waiter)
+{
+    return waiter_state(waiter) >= WAITER_SERVED;
+}
+
 /* Joins the queue, under its lock, with a waker of the task being polled. */
 static inline void waiter_enqueue(blz_waiter *waiter, blz_waiters *queue, blz_cx *cx)
 {
@@ -131,6 +150,28 @@ static inline void wake_list_wake(wake_list *list)
     for (uint32_t i = 0; i < list->count; i++)
         blz_waker_wake(&list->wakers[i]);
     list->count = 0;
+}
+
+/* ---- serving after the lock ---- */
+
+/* Takes it out of the queue, under the lock, and puts it behind those claimed before. */
+static inline void waiter_claim(blz_waiter *waiter, blz_waiters *queue, blz_waiters *claimed)
+{
+    waiters_remove(queue, waiter);
+    blz__store(&waiter->state, WAITER_CLAIMED, RELAXED); /* the queue's lock orders it */
+    waiters_append(claimed, waiter);
+}
+
+/* After the lock: each of them is its future's again, and is woken. */
+static inline void waiters_serve(const blz_waiters *claimed, uint32_t state)
+{
+    for (blz_waiter *waiter = claimed->first, *next; waiter; waiter = next) {
+        blz_waker waker = waiter->waker;
+        next = waiter->next;
+        /* release: what it has been given, and that we are through; pairs with waiter_state */
+        blz__store(&waiter->state, state, RELEASE);
+        blz_waker_wake(&waker);
+    }
 }
 
 #endif
