@@ -47,7 +47,8 @@
 #include <blitz/future.h>
 #include <blitz/waiter.h>
 
-enum { WAITER_IDLE, WAITER_QUEUED, WAITER_SERVED, WAITER_CLOSED };
+/* From WAITER_SERVED on it is ready; a primitive may have states of its own behind these. */
+enum { WAITER_IDLE, WAITER_QUEUED, WAITER_CLAIMED, WAITER_SERVED, WAITER_CLOSED, WAITER_OWN };
 
 /* ---- the queue; under the lock ---- */
 
