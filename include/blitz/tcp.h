@@ -64,8 +64,9 @@ typedef struct blz_listen_options {
 } blz_listen_options;
 
 /*
- * Listens on an address ("127.0.0.1:7000", "[::]:80", ":80"). 0; -EINVAL: not an address; -ENXIO:
- * no runtime on this thread; or what the system says. [worker; with options.rt any thread]
+ * Listens on an address ("127.0.0.1:7000", "[::]:80", ":80": all there are, of IPv4 alone where
+ * there is no IPv6). 0; -EINVAL: not an address; -ENXIO: no runtime on this thread; or what the
+ * system says. [worker; with options.rt any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_listen(blz_listener *listener, const char *address);
 BLZ_API BLZ_NODISCARD int blz_listen_with(blz_listener *listener, const blz_addr *addr,

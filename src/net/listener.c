@@ -153,12 +153,25 @@ int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from)
 
 /* ---- what programs call ---- */
 
+/* The system has no IPv6, or none that is switched on. */
+static bool lacks_v6(int rc)
+{
+    return rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL;
+}
+
 int blz_listen(blz_listener *listener, const char *address)
 {
     blz_addr addr;
     int rc = blz_addr_parse(&addr, address);
 
-    return rc < 0 ? rc : blz_listen_with(listener, &addr, NULL);
+    if (rc < 0)
+        return rc;
+    rc = blz_listen_with(listener, &addr, NULL);
+    if (lacks_v6(rc) && address[0] == ':') { /* no family was asked for */
+        addr = blz_addr_any(BLZ_ADDR_V4, blz_addr_port(&addr));
+        rc = blz_listen_with(listener, &addr, NULL);
+    }
+    return rc;
 }
 
 int blz_listener_from_fd(blz_listener *listener, blz_rt *rt, int fd)

@@ -175,22 +175,38 @@ struct blz__io *blz__rt_io(const blz_rt *rt)
     return rt->io;
 }
 
+/*
+ * Several threads may have chosen at once, each without a lock, since choosing allocates and asks
+ * the system: the first choice stands.
+ */
+static BLZ_COLD const blz__driver_ops *publish_driver_ops(blz_rt *rt, const blz__driver_ops *ops,
+                                                          const char *reason, int *rc)
+{
+    const blz__driver_ops *chosen;
+
+    blz__lock_acquire(&rt->driver_lock);
+    chosen = blz__load(&rt->driver_ops, RELAXED);
+    if (chosen) {
+        *rc = 0;
+    } else {
+        memcpy(rt->driver_reason, reason, sizeof rt->driver_reason);
+        chosen = ops;
+        blz__store(&rt->driver_ops, ops, RELEASE); /* pairs with blz__rt_driver_ops */
+    }
+    blz__lock_release(&rt->driver_lock);
+    return chosen;
+}
+
 const blz__driver_ops *blz__rt_driver_ops(blz_rt *rt, int *rc)
 {
-    const blz__driver_ops *ops = blz__load(&rt->driver_ops, ACQUIRE); /* pairs with the release */
+    const blz__driver_ops *ops = blz__load(&rt->driver_ops, ACQUIRE); /* pairs with publish */
+    char reason[sizeof rt->driver_reason] = "";
 
     *rc = 0;
     if (blz_likely(ops != NULL))
         return ops;
-    blz__lock_acquire(&rt->driver_lock);
-    ops = blz__load(&rt->driver_ops, RELAXED);
-    if (!ops) {
-        *rc = blz__io_choose(&rt->options, &ops, rt->driver_reason, sizeof rt->driver_reason);
-        if (*rc == 0)
-            blz__store(&rt->driver_ops, ops, RELEASE); /* pairs with the acquire above */
-    }
-    blz__lock_release(&rt->driver_lock);
-    return *rc == 0 ? ops : NULL;
+    *rc = blz__io_choose(&rt->options, &ops, reason, sizeof reason);
+    return publish_driver_ops(rt, *rc == 0 ? ops : NULL, reason, rc);
 }
 
 const char *blz_rt_backend(blz_rt *rt)

@@ -2,6 +2,7 @@
 /*
  * The system says no to an accept. Trouble of one connection is passed over; when something has run
  * out it pauses, on a virtual clock, and goes on. Only with backends that call accept4 themselves.
+ * And no to IPv6.
  */
 #include "harness.h"
 
@@ -106,12 +107,51 @@ static void other_errors_are_the_programs(void **state)
     }
 }
 
+/* ---- listening ---- */
+
+struct listens {
+    BLZ_FRAME;
+    const char *address;
+    blz_listener ln;
+    blz_addr addr;
+};
+
+/* Gives the family that it came to. */
+BLZ_ASYNC(listens)
+{
+    BLZ_BEGIN;
+    int rc = blz_listen(&self->ln, self->address);
+    if (rc == 0) {
+        check(blz_listener_addr(&self->ln, &self->addr) == 0);
+        check(blz_listener_close(&self->ln) == 0);
+    }
+    BLZ_END(rc < 0 ? rc : blz_addr_family(&self->addr));
+}
+
+static int64_t listen_without_v6(enum faulty call, int error, const char *address)
+{
+    fail_call(call, 1, false, error);
+    int64_t rc = BLZ_RUN_WITH((&(blz_options){.workers = 1}), listens, .address = address);
+    assert_true(stop_failing(call));
+    return rc;
+}
+
+static void where_there_is_no_ipv6_everywhere_means_ipv4(void **state)
+{
+    (void)state;
+    assert_int_equal(listen_without_v6(FAULTY_SOCKET, EAFNOSUPPORT, ":0"), BLZ_ADDR_V4);
+    assert_int_equal(listen_without_v6(FAULTY_BIND, EADDRNOTAVAIL, ":0"), BLZ_ADDR_V4);
+    assert_int_equal(listen_without_v6(FAULTY_SOCKET, EAFNOSUPPORT, "[::]:0"), -EAFNOSUPPORT);
+    assert_int_equal(listen_without_v6(FAULTY_BIND, EACCES, ":0"), -EACCES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(trouble_of_one_connection_is_passed_over),
         TEST(when_something_has_run_out_it_pauses),
         TEST(other_errors_are_the_programs),
+        TEST(where_there_is_no_ipv6_everywhere_means_ipv4),
     };
     return RUN_TESTS(tests);
 }
