@@ -33,7 +33,7 @@ struct join_in {
     blz_handle *handles;
     uint64_t i;
     int64_t rc;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 BLZ_ASYNC(join_in)
@@ -129,7 +129,7 @@ struct await_seq {
     uint64_t i;
     blz_handle handle;
     int64_t rc;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 BLZ_ASYNC(await_seq)

@@ -90,7 +90,7 @@ struct insert_expire {
     blz_handle *handles;
     uint64_t i;
     int64_t rc;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 static void spawn_sleepers(struct insert_expire *self)

@@ -25,7 +25,7 @@ struct yielders {
     uint64_t tasks, i;
     blz_handle *handles;
     int64_t rc;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 BLZ_ASYNC(yielders)
@@ -100,7 +100,7 @@ struct game {
     blz_future yield;
     int i;
     int64_t rc;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 BLZ_ASYNC(game)

@@ -105,7 +105,7 @@ struct parent {
     BLZ_FRAME;
     const char *path;
     blz_handle logger;
-    blz_join join;
+    blz_handle_join_op join;
     blz_oneshot ready;
     blz_oneshot_wait wait;
     int64_t rc;

@@ -4,7 +4,7 @@
  *
  *     struct sum { BLZ_FRAME; int from, to; int64_t total; };
  *
- *     struct both { BLZ_FRAME; blz_handle left, right; blz_join join; int64_t rc; };
+ *     struct both { BLZ_FRAME; blz_handle left, right; blz_handle_join_op join; int64_t rc; };
  *
  *     BLZ_ASYNC(both)
  *     {
@@ -69,21 +69,21 @@ BLZ_API int64_t blz_block_on(blz_rt *rt, const void *frame, size_t size, const c
 /* ---- Handles ---- */
 
 /* The future of blz_handle_join. */
-typedef struct blz_join {
+typedef struct blz_handle_join_op {
     blz_future future;
     blz_handle *handle;
     bool keep;
-} blz_join;
+} blz_handle_join_op;
 
 /*
  * Awaits the end of the task: 0, and handle->result is the task's result; the handle is then
  * empty. Interruptible: if *we* are cancelled, -ECANCELED, the task runs on and the handle stays
  * valid. [task]
  */
-BLZ_API blz_future *blz_handle_join(blz_join *op, blz_handle *handle);
+BLZ_API blz_future *blz_handle_join(blz_handle_join_op *op, blz_handle *handle);
 
 /* The same, but the handle stays valid, so that the finished frame can be read. Detach it then. */
-BLZ_API blz_future *blz_handle_join_keep(blz_join *op, blz_handle *handle);
+BLZ_API blz_future *blz_handle_join_keep(blz_handle_join_op *op, blz_handle *handle);
 
 /* Blocks until the task has ended: 0 and handle->result. -EDEADLK on a worker. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_handle_wait(blz_handle *handle);

@@ -62,7 +62,7 @@ void blz_handle_cancel(blz_handle *handle)
 
 enum { JOIN_START, JOIN_WAITING, JOIN_CANCELLED };
 
-static blz_poll join_ready(blz_join *join)
+static blz_poll join_ready(blz_handle_join_op *join)
 {
     collect(join->handle, join->keep);
     return blz_future_done(&join->future, 0);
@@ -79,7 +79,7 @@ static bool leave_waker(blz_task *task, blz_waker waker)
     return false;
 }
 
-static blz_poll join_start(blz_join *join, blz_cx *cx)
+static blz_poll join_start(blz_handle_join_op *join, blz_cx *cx)
 {
     blz_task *task = join->handle->task;
 
@@ -99,7 +99,7 @@ static blz_poll join_start(blz_join *join, blz_cx *cx)
 
 static blz_poll join_poll(blz_future *future, blz_cx *cx)
 {
-    blz_join *join = (blz_join *)future;
+    blz_handle_join_op *join = (blz_handle_join_op *)future;
 
     switch (future->line) {
     case JOIN_START:
@@ -116,7 +116,7 @@ static blz_poll join_poll(blz_future *future, blz_cx *cx)
 /* Takes the waker back; if the task was faster, the real result stands. */
 static void join_cancel(blz_future *future, blz_cx *cx)
 {
-    blz_join *join = (blz_join *)future;
+    blz_handle_join_op *join = (blz_handle_join_op *)future;
     blz_task *task = join->handle->task;
 
     (void)cx;
@@ -129,20 +129,20 @@ static void join_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
-static blz_future *join_init(blz_join *op, blz_handle *handle, bool keep)
+static blz_future *join_init(blz_handle_join_op *op, blz_handle *handle, bool keep)
 {
     static const blz_future_ops ops = {.name = "join", .poll = join_poll, .cancel = join_cancel};
 
-    *op = (blz_join){.future = {.ops = &ops}, .handle = handle, .keep = keep};
+    *op = (blz_handle_join_op){.future = {.ops = &ops}, .handle = handle, .keep = keep};
     return &op->future;
 }
 
-blz_future *blz_handle_join(blz_join *op, blz_handle *handle)
+blz_future *blz_handle_join(blz_handle_join_op *op, blz_handle *handle)
 {
     return join_init(op, handle, false);
 }
 
-blz_future *blz_handle_join_keep(blz_join *op, blz_handle *handle)
+blz_future *blz_handle_join_keep(blz_handle_join_op *op, blz_handle *handle)
 {
     return join_init(op, handle, true);
 }

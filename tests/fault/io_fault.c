@@ -56,7 +56,7 @@ struct server {
     blz_listener listener;
     blz_addr addr;
     blz_handle client;
-    blz_join join;
+    blz_handle_join_op join;
     blz_tcp conn;
     blz_timeout limit;
     blz_io io;

@@ -261,7 +261,7 @@ struct everything {
     int64_t rc;
     int i, children;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     blz_scope scope;
     blz_scope_wait wait;
     blz_box box;

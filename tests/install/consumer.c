@@ -32,7 +32,7 @@ out:
 struct both {
     BLZ_FRAME;
     blz_handle left;
-    blz_join join;
+    blz_handle_join_op join;
     struct sum right;
     int64_t rc, joined;
 };

@@ -32,7 +32,7 @@ BLZ_ASYNC(child)
 
 struct joiner {
     BLZ_FRAME;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 
@@ -155,7 +155,7 @@ static void a_task_that_joins_gets_the_result(void)
 /* Joins, takes it back, and joins again. */
 struct fickle {
     BLZ_FRAME;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
     bool again;
 };
@@ -205,7 +205,7 @@ static void a_join_that_is_taken_back_can_be_repeated(void)
 
 struct parent {
     BLZ_FRAME;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 

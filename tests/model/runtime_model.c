@@ -265,7 +265,7 @@ static void a_thread_cancels_a_task_that_another_wakes(void)
 struct pins {
     BLZ_FRAME;
     blz_handle child;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 
@@ -348,7 +348,7 @@ static void two_workers_run_two_tasks(void)
 struct family {
     BLZ_FRAME;
     blz_handle child;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 

@@ -26,7 +26,7 @@ struct life {
     int64_t rc;
     union {
         blz_future future;
-        blz_join join;
+        blz_handle_join_op join;
         blz_scope_wait wait;
         blz_box box;
     } op;

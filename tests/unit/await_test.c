@@ -120,7 +120,7 @@ BLZ_ASYNC(stuck_in)
 struct canceller {
     BLZ_FRAME;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     blz_future pause;
     int64_t rc;
 };

@@ -313,7 +313,7 @@ BLZ_ASYNC(boxed_stuck)
 struct box_canceller {
     BLZ_FRAME;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     blz_future pause;
     int64_t rc;
 };

@@ -57,7 +57,7 @@ struct joins_pinned {
     struct meeting *meeting;
     int thread;
     int64_t rc;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 /* When it suspends in its join, another pinned task blocks their worker. */
@@ -173,7 +173,7 @@ struct joins_late {
     BLZ_FRAME;
     blz_handle *child;
     int64_t rc;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 BLZ_ASYNC(joins_late)
@@ -231,7 +231,7 @@ static void a_join_that_is_a_task_is_cancelled_before_its_first_poll(void **stat
     blz_rt *rt = new_embedded_rt();
     struct gate gate = GATE_INIT;
     blz_handle child;
-    blz_join join;
+    blz_handle_join_op join;
 
     (void)state;
     assert_int_equal(BLZ_SPAWN_ON(rt, &child, enters, .gate = &gate), 0);
@@ -298,7 +298,7 @@ struct level {
     int i;
     int64_t rc;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
 };
 BLZ_DECLARE(level);
 
@@ -352,7 +352,7 @@ struct grows {
     struct tree *tree;
     int64_t rc;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 /* Another task waits in the ring or in the inject queue when the tree begins to grow. */
@@ -420,7 +420,7 @@ struct pays {
     uint32_t left;
     int64_t rc;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 BLZ_ASYNC(pays)
@@ -884,7 +884,7 @@ struct mixes {
     blz_scope scope;
     blz_scope_wait scope_wait;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     blz_oneshot channel;
     blz_oneshot_wait wait;
     int64_t leaves;

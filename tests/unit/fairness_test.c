@@ -233,7 +233,7 @@ struct pins_one {
     BLZ_FRAME;
     int64_t rc;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 BLZ_ASYNC(pins_one)

@@ -60,7 +60,7 @@ struct spawns_all_sizes {
     size_t size;
     int n, joined;
     int64_t rc;
-    blz_join join;
+    blz_handle_join_op join;
     blz_handle handles[2000];
 };
 

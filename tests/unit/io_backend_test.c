@@ -93,7 +93,7 @@ struct talks {
     blz_buf lease;
     blz_io io;
     blz_timeout limit;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 

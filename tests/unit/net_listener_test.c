@@ -296,7 +296,7 @@ struct starves {
     blz_io io;
     blz_tcp conn;
     blz_sleep_op nap;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
     uint64_t polls;
     bool cancels;

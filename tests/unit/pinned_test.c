@@ -30,7 +30,7 @@ struct spawns_pinned {
     int thread, i;
     int64_t rc;
     blz_handle handles[50];
-    blz_join join;
+    blz_handle_join_op join;
     blz_future op;
 };
 
@@ -98,7 +98,7 @@ struct spawns_receivers {
     int i;
     int64_t rc;
     blz_handle handles[PINNED];
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 BLZ_ASYNC(spawns_receivers)
@@ -203,7 +203,7 @@ struct spawns_plain {
     int64_t rc;
     blz_future op;
     blz_handle handles[300];
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 struct counts_run {

@@ -396,7 +396,7 @@ struct crosses {
     int i;
     int64_t sum, rc;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 /* Spawns into another runtime, and joins from this one. */
@@ -435,7 +435,7 @@ struct holds_blocks {
     struct event *joined, *freed;
     int64_t rc;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 /* Its worker has let go of a block of the other runtime, and stays busy while that is freed. */

@@ -203,7 +203,7 @@ struct spawns_one {
     BLZ_FRAME;
     int64_t rc;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
 };
 
 BLZ_ASYNC(spawns_one)

@@ -11,7 +11,7 @@ struct joins {
     BLZ_FRAME;
     int64_t value;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 
@@ -48,7 +48,7 @@ static void a_join_returns_zero_also_when_the_task_failed(void **state)
 struct joins_nothing {
     BLZ_FRAME;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 
@@ -71,7 +71,7 @@ static void a_join_of_an_empty_handle_is_invalid(void **state)
 struct joins_late {
     BLZ_FRAME;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     blz_future pause;
     int64_t rc;
 };
@@ -101,7 +101,7 @@ static void a_task_that_has_ended_can_still_be_joined(void **state)
 struct keeps {
     BLZ_FRAME;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 
@@ -136,7 +136,7 @@ struct chain {
     BLZ_FRAME;
     int depth;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 
@@ -169,7 +169,7 @@ struct gives_up_joining {
     struct gate *gate;
     struct event *joining;
     blz_handle handle;
-    blz_join join;
+    blz_handle_join_op join;
     int64_t rc;
 };
 
