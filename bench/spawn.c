@@ -170,7 +170,7 @@ struct many_local {
     struct run *run;
     uint64_t round, left;
     blz_oneshot last;
-    blz_oneshot_wait wait;
+    blz_oneshot_op wait;
     int64_t rc;
 };
 
@@ -183,7 +183,7 @@ BLZ_ASYNC(many_local)
         blz_oneshot_init(&self->last);
         for (int i = 0; i < ROUND; i++)
             bench_check(BLZ_SPAWN(count_down, .left = &self->left, .last = &self->last), "spawn");
-        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->last));
+        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->last, NULL));
     }
     bench_stop(self->run);
     BLZ_END(0);
@@ -217,7 +217,7 @@ struct chains {
     struct run *run;
     uint64_t i;
     blz_oneshot end;
-    blz_oneshot_wait wait;
+    blz_oneshot_op wait;
     int64_t rc;
 };
 
@@ -228,7 +228,7 @@ BLZ_ASYNC(chains)
     for (self->i = 0; self->i < self->run->n / CHAIN; self->i++) {
         blz_oneshot_init(&self->end);
         bench_check(BLZ_SPAWN(chain, .left = CHAIN, .end = &self->end), "spawn");
-        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->end));
+        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->end, NULL));
     }
     bench_stop(self->run);
     BLZ_END(0);

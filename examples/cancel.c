@@ -107,7 +107,7 @@ struct parent {
     blz_handle logger;
     blz_handle_join_op join;
     blz_oneshot ready;
-    blz_oneshot_wait wait;
+    blz_oneshot_op wait;
     int64_t rc;
 };
 
@@ -118,7 +118,7 @@ BLZ_ASYNC(parent)
     self->rc = BLZ_SPAWN_JOIN(&self->logger, logger, .path = self->path, .ready = &self->ready);
     if (self->rc < 0)
         goto out;
-    BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->ready));
+    BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->ready, NULL));
 
     if (self->rc == 0)
         printf("parent: cancels the logger\n");

@@ -2,10 +2,11 @@
 /*
  * Combinators: one future made of several. (blz_with_timeout is in blitz/time.h.)
  *
- *     BLZ_AWAIT(self->rc, blz_race(&self->race, blz_oneshot_recv(&self->wait, &self->reply),
+ *     BLZ_AWAIT(self->rc, blz_race(&self->race,
+ *                                  blz_oneshot_recv(&self->wait, &self->reply, &self->value),
  *                                  blz_sleep(&self->nap, BLZ_SEC)));
- *     if (self->rc == 0)
- *         use(self->wait.future.result);      // the reply; it may be an error
+ *     if (self->rc == 0 && self->wait.future.result == 0)
+ *         use(self->value);                   // the reply
  *     else if (self->rc == 1)
  *         puts("no reply within a second");   // the receiver has been cancelled, and has ended
  *

@@ -2,16 +2,16 @@
 /*
  * Time: sleeping, repeating, limiting, and timers that call back.
  *
- *     struct patient { BLZ_FRAME; blz_sleep_op nap; blz_timeout limit; blz_oneshot_wait wait;
- *                      blz_oneshot *reply; int64_t rc; };
+ *     struct patient { BLZ_FRAME; blz_sleep_op nap; blz_timeout limit; blz_oneshot_op wait;
+ *                      blz_oneshot *reply; int64_t rc, value; };
  *
  *     BLZ_ASYNC(patient)
  *     {
  *         BLZ_BEGIN;
  *         BLZ_AWAIT(self->rc, blz_sleep(&self->nap, 50 * BLZ_MSEC));
  *         BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, 2 * BLZ_SEC,
- *                                              blz_oneshot_recv(&self->wait, self->reply)));
- *         BLZ_END(self->rc);              // the reply, or -ETIMEDOUT
+ *                                 blz_oneshot_recv(&self->wait, self->reply, &self->value)));
+ *         BLZ_END(self->rc);              // 0, or -ETIMEDOUT
  *     }
  *
  * Instants and durations are int64_t nanoseconds of the monotonic clock. Sums saturate

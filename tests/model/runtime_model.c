@@ -69,15 +69,15 @@ BLZ_ASYNC(late_note)
 struct receive {
     BLZ_FRAME;
     blz_oneshot *channel;
-    blz_oneshot_wait wait;
-    int64_t value;
+    blz_oneshot_op wait;
+    int64_t rc, value;
 };
 
 BLZ_ASYNC(receive)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->value, blz_oneshot_recv(&self->wait, self->channel));
-    BLZ_END(self->value);
+    BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, self->channel, &self->value));
+    BLZ_END(self->rc < 0 ? self->rc : self->value);
 }
 
 static uint32_t first_ran, second_ran;
@@ -551,15 +551,15 @@ static void a_spawn_during_a_turn_is_not_missed(void)
 /* Says when it has the value. */
 struct receive_note {
     BLZ_FRAME;
-    blz_oneshot_wait wait;
-    int64_t value;
+    blz_oneshot_op wait;
+    int64_t rc, value;
 };
 
 BLZ_ASYNC(receive_note)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->value, blz_oneshot_recv(&self->wait, &channel));
-    first_ran = self->value == 5;
+    BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &channel, &self->value));
+    first_ran = self->rc == 0 && self->value == 5;
     BLZ_END(0);
 }
 

@@ -64,15 +64,15 @@ static void partner_end(struct partner *self)
 struct receives {
     BLZ_FRAME;
     blz_oneshot *channel;
-    int64_t rc;
-    blz_oneshot_wait wait;
+    int64_t rc, value;
+    blz_oneshot_op wait;
 };
 
 BLZ_ASYNC(receives)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, self->channel));
-    BLZ_END(self->rc);
+    BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, self->channel, &self->value));
+    BLZ_END(self->rc < 0 ? self->rc : self->value);
 }
 
 static void act_send(struct partner *self)

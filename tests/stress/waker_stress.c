@@ -242,15 +242,15 @@ static void threads_wake_pinned_tasks(void **state)
 struct ping {
     BLZ_FRAME;
     blz_oneshot *channel;
-    int64_t rc;
-    blz_oneshot_wait wait;
+    int64_t rc, value;
+    blz_oneshot_op wait;
 };
 
 BLZ_ASYNC(ping)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, self->channel));
-    BLZ_END(self->rc);
+    BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, self->channel, &self->value));
+    BLZ_END(self->rc < 0 ? self->rc : self->value);
 }
 
 static void a_sleeping_runtime_is_woken_each_time(void **state)

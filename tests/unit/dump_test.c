@@ -320,8 +320,8 @@ struct player {
     blz_oneshot *mine, *others;
     bool first;
     int i;
-    int64_t rc;
-    blz_oneshot_wait wait;
+    int64_t rc, ball;
+    blz_oneshot_op wait;
 };
 
 /* Plays a ball to the other side and back: one lost wakeup and it hangs. */
@@ -331,8 +331,8 @@ BLZ_ASYNC(player)
     for (; self->i < STROKES; self->i++) {
         if (self->first)
             check(blz_oneshot_send(&self->others[self->i], self->i) == 0);
-        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->mine[self->i]));
-        check(self->rc == self->i);
+        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->mine[self->i], &self->ball));
+        check(self->rc == 0 && self->ball == self->i);
         if (!self->first)
             check(blz_oneshot_send(&self->others[self->i], self->i) == 0);
         if (self->i % 50 == 0)

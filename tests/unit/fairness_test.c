@@ -47,7 +47,7 @@ struct endless_ready {
     BLZ_FRAME;
     blz_oneshot channel;
     int64_t rc;
-    blz_oneshot_wait wait;
+    blz_oneshot_op wait;
 };
 
 BLZ_ASYNC(endless_ready)
@@ -56,7 +56,7 @@ BLZ_ASYNC(endless_ready)
     while (!is_enough()) {
         blz_oneshot_init(&self->channel);
         check(blz_oneshot_send(&self->channel, 1) == 0);
-        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->channel));
+        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->channel, NULL));
     }
     BLZ_END(0);
 }

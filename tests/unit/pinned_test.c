@@ -75,8 +75,8 @@ struct receives_pinned {
     BLZ_FRAME;
     struct mailbox *mail;
     int thread, i;
-    int64_t rc;
-    blz_oneshot_wait wait;
+    int64_t rc, value;
+    blz_oneshot_op wait;
 };
 
 BLZ_ASYNC(receives_pinned)
@@ -84,8 +84,9 @@ BLZ_ASYNC(receives_pinned)
     BLZ_BEGIN;
     self->thread = thread_id();
     for (; self->i < ROUNDS; self->i++) {
-        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->mail->channels[self->i]));
-        check(self->rc == self->i);
+        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->mail->channels[self->i],
+                                             &self->value));
+        check(self->rc == 0 && self->value == self->i);
         check(self->thread == thread_id());
     }
     BLZ_END(0);

@@ -6,7 +6,7 @@
  *
  *     hand_polled hand;
  *     hand_begin(&hand);
- *     int64_t result = hand_await(&hand, blz_oneshot_recv(&op, channel));
+ *     int64_t result = hand_await(&hand, blz_oneshot_recv(&op, channel, &value));
  *     hand_end(&hand);   // waits for ever if a waker was lost, fails if dropped twice
  */
 #ifndef BLZ_MODEL_HAND_POLLED_H
