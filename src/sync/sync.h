@@ -50,6 +50,12 @@
 /* From WAITER_SERVED on it is ready; a primitive may have states of its own behind these. */
 enum { WAITER_IDLE, WAITER_QUEUED, WAITER_CLAIMED, WAITER_SERVED, WAITER_CLOSED, WAITER_OWN };
 
+/* The lock of a public struct, which has plain integers only. */
+static inline blz__lock *lock_in(uint32_t *word)
+{
+    return (blz__lock *)(void *)word;
+}
+
 /* ---- the queue; under the lock ---- */
 
 static inline bool waiters_empty(const blz_waiters *queue)
