@@ -40,7 +40,7 @@ void bench_check(int64_t rc, const char *what);
 uint64_t bench_rss(void);
 
 extern const struct bench spawn_benches[], yield_benches[], memory_benches[], time_benches[],
-    blocking_benches[], oneshot_benches[];
+    blocking_benches[], oneshot_benches[], notify_benches[];
 
 /* Of bench/internal: not in the program that uses the library as installed. */
 extern const struct bench wake_benches[];

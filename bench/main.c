@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 static const struct bench *const tables[] = {
-    spawn_benches, yield_benches, memory_benches, blocking_benches, time_benches, oneshot_benches,
+    spawn_benches, yield_benches,   memory_benches, blocking_benches,
+    time_benches,  oneshot_benches, notify_benches,
 #ifndef BLITZ_BENCH_SHARED
     wake_benches,
 #endif

@@ -13,6 +13,7 @@
 #include <blitz/fd.h>
 #include <blitz/future.h>
 #include <blitz/io.h>
+#include <blitz/notify.h>
 #include <blitz/oneshot.h>
 #include <blitz/pipe.h>
 #include <blitz/runtime.h>

@@ -169,15 +169,33 @@ static inline void waiter_claim(blz_waiter *waiter, blz_waiters *queue, blz_wait
     waiters_append(claimed, waiter);
 }
 
-/* After the lock: each of them is its future's again, and is woken. */
+/* Takes all of them out of the queue, under the lock. */
+static inline blz_waiters waiters_claim_all(blz_waiters *queue)
+{
+    blz_waiters claimed = *queue;
+
+    *queue = (blz_waiters){NULL, NULL};
+    for (blz_waiter *waiter = claimed.first; waiter; waiter = waiter->next)
+        blz__store(&waiter->state, WAITER_CLAIMED, RELAXED); /* the queue's lock orders it */
+    return claimed;
+}
+
+/* After the lock: one is its future's again, and is woken. */
+static inline void waiter_serve_claimed(blz_waiter *waiter, uint32_t state)
+{
+    blz_waker waker = waiter->waker;
+
+    /* release: what it has been given, and that we are through; pairs with waiter_state */
+    blz__store(&waiter->state, state, RELEASE);
+    blz_waker_wake(&waker);
+}
+
+/* After the lock: the same with all of them. */
 static inline void waiters_serve(const blz_waiters *claimed, uint32_t state)
 {
     for (blz_waiter *waiter = claimed->first, *next; waiter; waiter = next) {
-        blz_waker waker = waiter->waker;
         next = waiter->next;
-        /* release: what it has been given, and that we are through; pairs with waiter_state */
-        blz__store(&waiter->state, state, RELEASE);
-        blz_waker_wake(&waker);
+        waiter_serve_claimed(waiter, state);
     }
 }
 

@@ -39,10 +39,17 @@ static inline void hand_wait(hand_polled *hand)
     task_state_begin(&hand->task->state, 1);
 }
 
+/* Polls until it is ready; one that yields is polled again when others have run. */
 static inline int64_t hand_await(hand_polled *hand, blz_future *future)
 {
-    while (future->ops->poll(future, &hand->cx) != BLZ_READY)
-        hand_wait(hand);
+    while (future->ops->poll(future, &hand->cx) != BLZ_READY) {
+        if (hand->cx.yielded) {
+            hand->cx.yielded = 0;
+            blz__spin_hint();
+        } else {
+            hand_wait(hand);
+        }
+    }
     return future->result;
 }
 
