@@ -5,6 +5,7 @@
 
 #include <blitz/addr.h>
 #include <blitz/async.h>
+#include <blitz/barrier.h>
 #include <blitz/base.h>
 #include <blitz/blocking.h>
 #include <blitz/combine.h>
@@ -27,6 +28,7 @@
 #include <blitz/udp.h>
 #include <blitz/unix.h>
 #include <blitz/version.h>
+#include <blitz/wait_group.h>
 #include <blitz/waiter.h>
 #include <blitz/waker.h>
 

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Barrier: a number of parties meet, again and again; nobody goes on before all are there.
+ *
+ *     blz_barrier_init(&barrier, 4);
+ *
+ *     for (self->step = 0; self->step < 100; self->step++) {          // each of four tasks
+ *         compute(self->part);
+ *         BLZ_AWAIT(self->rc, blz_barrier_arrive(&self->wait, self->barrier));
+ *         if (self->rc < 0)
+ *             break;                                                  // cancelled
+ *         if (self->rc == 1)
+ *             publish(self->step);                                    // the leader of this round
+ *     }
+ *
+ * When the last party has arrived the round is over, all go on, and the next round begins. What the
+ * parties did before they arrived is seen by all that were waited for.
+ *
+ * A wait that is cancelled takes its arrival back: the round is as if it had never come. If it does
+ * not come again the others wait for ever, unless it says blz_barrier_leave.
+ *
+ * The barrier may be freed when the waits of its last round have ended.
+ */
+#ifndef BLITZ_BARRIER_H
+#define BLITZ_BARRIER_H
+
+#include <blitz/future.h>
+#include <blitz/waiter.h>
+
+BLZ_BEGIN_DECLS
+
+typedef struct blz_barrier {
+    uint32_t lock;
+    uint32_t parties;
+    uint32_t arrived; /* in this round */
+    uint32_t reserved;
+    uint64_t round; /* how many are over */
+    blz_waiters waiters;
+} blz_barrier;
+
+/* For a static one; blz_barrier_init does the same, and checks. */
+#define BLZ_BARRIER_INIT(parties) \
+    {                             \
+        0, (parties), 0, 0, 0,    \
+        {                         \
+            NULL, NULL            \
+        }                         \
+    }
+
+/* The future of blz_barrier_arrive. */
+typedef struct blz_barrier_op {
+    blz_future future;
+    blz_waiter waiter;
+    blz_barrier *barrier;
+    uint64_t reserved[2];
+} blz_barrier_op;
+
+/* 0; -EINVAL: no parties. */
+BLZ_API int blz_barrier_init(blz_barrier *barrier, uint32_t parties);
+
+/*
+ * Arrives, and awaits the others: 1 for one party of the round, its leader, 0 for all others.
+ * Interruptible: -ECANCELED, and the arrival is taken back; a round that is over stands. [task]
+ */
+BLZ_API blz_future *blz_barrier_arrive(blz_barrier_op *op, blz_barrier *barrier);
+
+/* Arrives if that ends the round: 1; otherwise -EAGAIN, and it has not arrived. [any thread] */
+BLZ_API int blz_barrier_try_arrive(blz_barrier *barrier);
+
+/* Arrives, and does not wait: 1 if that ended the round (it is the leader), 0. [any thread] */
+BLZ_API int blz_barrier_signal(blz_barrier *barrier);
+
+/*
+ * One party fewer, in this round and all later ones. That may end the round: then the leader is who
+ * has waited longest. More than there are abort. [any thread]
+ */
+BLZ_API void blz_barrier_leave(blz_barrier *barrier);
+
+/* How many rounds are over; old when you look at it. [any thread] */
+BLZ_API uint64_t blz_barrier_rounds(const blz_barrier *barrier);
+
+/* Arrives and blocks this thread: as blz_barrier_arrive. -EDEADLK on a worker, where it has not
+ * arrived. [any thread but a worker] */
+static inline int64_t blz_barrier_arrive_wait(blz_barrier *barrier)
+{
+    blz_barrier_op op;
+
+    return blz_wait(blz_barrier_arrive(&op, barrier));
+}
+
+BLZ_END_DECLS
+#endif
