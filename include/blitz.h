@@ -15,6 +15,7 @@
 #include <blitz/future.h>
 #include <blitz/io.h>
 #include <blitz/notify.h>
+#include <blitz/once.h>
 #include <blitz/oneshot.h>
 #include <blitz/pipe.h>
 #include <blitz/runtime.h>

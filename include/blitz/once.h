@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Once: a value that is made when it is first needed, by whoever needs it first.
+ *
+ *     static blz_once config = BLZ_ONCE_INIT;
+ *
+ *     BLZ_AWAIT(self->rc, blz_once_get(&self->get, &config, BLZ_FUTURE(self->load, load_config)));
+ *     if (self->rc < 0)
+ *         goto out;                                      // our attempt to load it failed
+ *     use((const struct config *)(intptr_t)self->rc);
+ *
+ * Everyone who asks brings a future that could make the value. One of them runs; the others wait.
+ * Its result, if it is not negative, is the value, for all and for ever. If it fails, or is
+ * cancelled, whoever brought it gets the error, and the next that waits runs its own. Futures that
+ * were not needed are never started.
+ *
+ * The value is an int64_t that is not negative: a number, or a pointer. What was done before the
+ * value was set is seen by everyone who gets it: it can stand for a struct next to it.
+ *
+ * The memory may go when all calls and waits have ended.
+ */
+#ifndef BLITZ_ONCE_H
+#define BLITZ_ONCE_H
+
+#include <blitz/future.h>
+#include <blitz/waiter.h>
+
+BLZ_BEGIN_DECLS
+
+typedef struct blz_once {
+    uint32_t state;
+    uint32_t lock;
+    int64_t value;
+    blz_waiters makers;  /* who could make the value, and wait for another to do so */
+    blz_waiters waiters; /* who only wait */
+} blz_once;
+
+/* No value yet. For a static one; blz_once_init does the same. */
+#define BLZ_ONCE_INIT          \
+    {                          \
+        0, 0, 0, {NULL, NULL}, \
+        {                      \
+            NULL, NULL         \
+        }                      \
+    }
+
+/* The future of blz_once_get. */
+typedef struct blz_once_op {
+    blz_future future;
+    blz_waiter waiter;
+    blz_once *once;
+    blz_future *make;
+    uint64_t reserved;
+} blz_once_op;
+
+BLZ_API void blz_once_init(blz_once *once);
+
+/* The value, or -EAGAIN: there is none yet. One load. [any thread] */
+BLZ_API int64_t blz_once_try_get(const blz_once *once);
+
+/*
+ * Sets the value: 0; -EEXIST: there is one; -EBUSY: one is being made; -EINVAL: it is negative.
+ * [any thread]
+ */
+BLZ_API int blz_once_set(blz_once *once, int64_t value);
+
+/*
+ * Awaits the value, and makes it, if nobody else does: by awaiting `make`, whose result it is. With
+ * `make` NULL it only waits for others. Gives the value, or the error of our own `make`.
+ *
+ * Interruptible while it waits: -ECANCELED. While it makes the value a cancellation goes to `make`.
+ * [task]
+ */
+BLZ_API blz_future *blz_once_get(blz_once_op *op, blz_once *once, blz_future *make);
+
+/* The same on a thread: `make` is polled here (blz_wait). -EDEADLK on a worker. */
+static inline int64_t blz_once_get_wait(blz_once *once, blz_future *make)
+{
+    blz_once_op op;
+
+    return blz_wait(blz_once_get(&op, once, make));
+}
+
+BLZ_END_DECLS
+#endif
