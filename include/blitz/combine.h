@@ -1,17 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Combinators: one future made of several. (blz_with_timeout is in blitz/time.h.)
+ * Combinators: one future made of several, its branches.
  *
- *     BLZ_AWAIT(self->rc, blz_race(&self->race,
- *                                  blz_oneshot_recv(&self->wait, &self->reply, &self->value),
- *                                  blz_sleep(&self->nap, BLZ_SEC)));
- *     if (self->rc == 0 && self->wait.future.result == 0)
- *         use(self->value);                   // the reply
- *     else if (self->rc == 1)
- *         puts("no reply within a second");   // the receiver has been cancelled, and has ended
+ *     blz_select         the first to be ready; fair: no branch is preferred
+ *     blz_select_biased  the first to be ready; if several are, the first in the list
+ *     blz_race           the same by another name
+ *     blz_join           all of them
+ *     blz_try_join       all of them, unless one fails: then the others are cancelled
  *
- * Each branch is a cancel scope of its own. A combinator that no longer needs a branch cancels it
- * and waits for its end before it is ready itself: nothing goes on behind the caller's back.
+ * (blz_with_timeout is in blitz/time.h; a set of tasks that grows is a blz_scope, blitz/task.h.)
+ *
+ *     for (;;) {
+ *         BLZ_AWAIT(self->rc, blz_select(&self->select,
+ *                                        blz_accept(&self->io, &self->ln, &self->conn),
+ *                                        blz_interval_tick(&self->beat)));
+ *         if (self->rc == 1)
+ *             puts("still here");              // the accept has been cancelled, and has ended
+ *         if (self->io.future.result >= 0)
+ *             serve(&self->conn);              // a connection; perhaps in spite of that
+ *     }
+ *
+ * What they have in common:
+ * - Nothing is allocated, and no task is made: the branches run within the awaiting task, one at a
+ *   time.
+ * - What a branch ends with is in its own `result`, whether or not the combinator waited for it.
+ * - Each branch is a cancel scope of its own. A branch that is no longer needed is cancelled, and
+ *   awaited, before the combinator is ready: nothing goes on behind the caller's back. It ends with
+ *   -ECANCELED, or with a real result that came all the same: a message that was received, a
+ *   connection that was accepted. Such a result is the caller's to look at.
+ * - A branch is polled when something in it was woken, and not for the sake of the others: 64
+ *   branches cost no more than two as long as nothing happens in them. (The branches of one task
+ *   share 32 marks. Beyond that, within combinators in combinators too, a wake may have others
+ *   polled that it does not concern.)
+ * - A cancellation from outside is passed on to all branches, which are awaited.
+ *
+ *     blz_join(&self->join, a, b, c)                   up to 8, copied
+ *     blz_join_array(&self->join, self->branches, n)   up to 64; the array stays until it is ready
+ *
+ * More than 64: -E2BIG, and no branch is started; they end with -E2BIG, too. [task]
  */
 #ifndef BLITZ_COMBINE_H
 #define BLITZ_COMBINE_H
@@ -20,47 +46,99 @@
 
 BLZ_BEGIN_DECLS
 
-/* Branches of blz_race, and of blz_race_array. */
-#define BLZ_RACE_MAX       8
-#define BLZ_RACE_ARRAY_MAX 64
+/* Branches of the forms that copy, and of those that take an array. */
+#define BLZ_BRANCHES_COPIED 8
+#define BLZ_BRANCHES_MAX    64
 
-typedef struct blz_race_op {
+/* The future of each of them. One may be used for different ones in turn. */
+typedef struct blz_branches {
     blz_future future;
-    blz_future **branches;
-    uint64_t live; /* a bit for each branch that is not ready */
-    uint32_t count;
-    int32_t winner; /* -1: none yet */
-    blz_future *own[BLZ_RACE_MAX];
-    uint64_t reserved;
-} blz_race_op;
+    blz_future **list;
+    uint64_t live;       /* a bit for each branch that is not ready */
+    uint64_t due;        /* and for each that is to be polled */
+    uint32_t count;      /* branches */
+    int32_t first;       /* the one that decided, or -1; see blz_try_join */
+    uint32_t groups;     /* wake groups: of its branches, and of combinators in these */
+    uint32_t own_groups; /* of its branches alone */
+    uint32_t stride;     /* how many these are; 0: none chosen yet */
+    uint32_t turn;       /* with whom the next round begins */
+    uint8_t owner[32];   /* of each group: in which branch it is */
+    blz_future *own[BLZ_BRANCHES_COPIED];
+    uint64_t reserved[2];
+} blz_branches;
+
+typedef blz_branches blz_select_op, blz_race_op, blz_join_op, blz_try_join_op;
 
 /*
  * Awaits the first of several futures to be ready: gives its number, from 0. The others are
- * cancelled and awaited; what they ended with (-ECANCELED, or a real result that came all the same)
- * is in their own `result`, as the winner's is. If several are ready at once the first in the list
- * wins; branches behind a winner that is ready at the very first poll are not started.
+ * cancelled and awaited. If several are ready at once each is as likely to be chosen as any other;
+ * at the very first poll they are started in random order, and those that have not been when one
+ * turns out to be ready are not started.
  *
- * A cancellation is passed on to all branches, which are awaited: -ECANCELED, or the number of the
- * first branch that ended otherwise. Each poll polls every branch that is not ready: meant for a
- * few, not for hundreds. -EINVAL: no branch; -E2BIG: more than 64. [task]
- *
- *     blz_race(&self->race, a, b, c)                   up to 8, copied
- *     blz_race_array(&self->race, self->branches, n)   up to 64; the array stays until it is ready
+ * Cancelled from outside: -ECANCELED, or the number of the first branch that ended otherwise.
+ * -EINVAL: no branch.
  */
+BLZ_API blz_future *blz_select_array(blz_select_op *op, blz_future **branches, size_t count);
+
+/*
+ * The same in the order of the list: if several are ready at once the first of them is chosen. For
+ * branches that matter more than others, such as a request to stop. One that is often ready keeps
+ * those behind it waiting, for ever if it always is.
+ */
+BLZ_API blz_future *blz_select_biased_array(blz_select_op *op, blz_future **branches, size_t count);
+
+/* blz_select_biased, by the name that says what it is for: who is first? */
 BLZ_API blz_future *blz_race_array(blz_race_op *op, blz_future **branches, size_t count);
 
-/* What blz_race calls: copies the array. */
-BLZ_API blz_future *blz_race_copy_(blz_race_op *op, blz_future *const *branches, size_t count);
+/*
+ * Awaits all: gives the number of those that ended with an error, so 0 means that all went well.
+ * None at all is fine.
+ *
+ * Cancelled from outside: -ECANCELED if any branch ended with that; else as above.
+ */
+BLZ_API blz_future *blz_join_array(blz_join_op *op, blz_future **branches, size_t count);
+
+/*
+ * Awaits all, as long as they go well: 0. As soon as one ends with an error the others are
+ * cancelled and awaited (or not started, if it comes to that at the first poll), and this gives
+ * that error; op->first is the number of the branch. If several fail at once it may be any of them.
+ * None at all is fine.
+ *
+ * Cancelled from outside: 0 if all went well nevertheless; else the first error that is not
+ * -ECANCELED, or that.
+ */
+BLZ_API blz_future *blz_try_join_array(blz_try_join_op *op, blz_future **branches, size_t count);
 
 #ifndef __cplusplus
-#define blz_race(op, ...) \
-    blz_race_copy_((op), (blz_future *[]){__VA_ARGS__}, BLZ_RACE_COUNT_(__VA_ARGS__))
 
-#define BLZ_RACE_LEN_(...) (sizeof((blz_future *[]){__VA_ARGS__}) / sizeof(blz_future *))
-/* An array of negative size: blz_race takes 8 branches, use blz_race_array. */
-#define BLZ_RACE_COUNT_(...)      \
-    (BLZ_RACE_LEN_(__VA_ARGS__) + \
-     0 * sizeof(char[BLZ_RACE_LEN_(__VA_ARGS__) <= BLZ_RACE_MAX ? 1 : -1]))
+#define blz_select(op, ...)        BLZ_BRANCHES_(blz_select_array, (op), __VA_ARGS__)
+#define blz_select_biased(op, ...) BLZ_BRANCHES_(blz_select_biased_array, (op), __VA_ARGS__)
+#define blz_race(op, ...)          BLZ_BRANCHES_(blz_race_array, (op), __VA_ARGS__)
+#define blz_join(op, ...)          BLZ_BRANCHES_(blz_join_array, (op), __VA_ARGS__)
+#define blz_try_join(op, ...)      BLZ_BRANCHES_(blz_try_join_array, (op), __VA_ARGS__)
+
+/* ---- What the macros are made of ---- */
+
+#define BLZ_BRANCHES_(make, op, ...)                                \
+    blz_branches_copy_((make), (op), (blz_future *[]){__VA_ARGS__}, \
+                       BLZ_BRANCHES_COUNT_(__VA_ARGS__))
+
+#define BLZ_BRANCHES_LEN_(...) (sizeof((blz_future *[]){__VA_ARGS__}) / sizeof(blz_future *))
+/* An array of negative size: there are more than 8 branches, use an array of your own. */
+#define BLZ_BRANCHES_COUNT_(...)      \
+    (BLZ_BRANCHES_LEN_(__VA_ARGS__) + \
+     0 * sizeof(char[BLZ_BRANCHES_LEN_(__VA_ARGS__) <= BLZ_BRANCHES_COPIED ? 1 : -1]))
+
+static inline blz_future *blz_branches_copy_(blz_future *(*make)(blz_branches *, blz_future **,
+                                                                 size_t),
+                                             blz_branches *op, blz_future *const *branches,
+                                             size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        op->own[i] = branches[i];
+    return make(op, op->own, count);
+}
+
 #endif
 
 BLZ_END_DECLS

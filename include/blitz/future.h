@@ -23,6 +23,10 @@
  *   after arranging for the task to be woken: it polled a child that is pending, it handed out a
  *   waker (blz_cx_waker), or it asked to be polled again (blz_cx_yield).
  * - It may be polled although nothing has changed. It never blocks.
+ * - While it awaits others it polls each of them whenever it is polled itself: it cannot know which
+ *   one was woken. (The combinators of blitz/combine.h do know.)
+ * - From its first poll to its last a future stays in one branch of one combinator, or in none: a
+ *   waker made in a branch has that branch polled.
  * - Once polled, a future is polled until it is ready: there is no dropping half way. To end it
  *   early it is cancelled, and then completes with -ECANCELED, or with its real result if that
  *   came first.
@@ -85,6 +89,9 @@ struct blz_cx {
     uint32_t budget;    /* operations left before the task must let others run */
     uint32_t refs_left; /* wakers that can be made without an atomic operation */
     uint32_t yielded;   /* poll again after the driver has been looked at */
+    uint32_t group;     /* wake group of the branch that we are in, from 1; 0: in none */
+    uint32_t groups;    /* those in use by the combinators around us */
+    uint32_t woken;     /* those that were woken, and have been answered in this poll */
 };
 
 /* Ends a poll function: stores the result and says ready. */

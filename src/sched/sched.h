@@ -33,6 +33,9 @@ int blz__spawn_pinned(const blz_spawn_args *args, const void *frame, size_t size
 /* The number of the worker that this thread is. [worker] */
 unsigned blz__worker_index(void);
 
+/* A random number, from the worker that polls (or from the clock, if it is none). [task] */
+uint64_t blz__sched_random(const blz_cx *cx);
+
 /* ---- What the scheduler needs from src/io ---- */
 
 /*

@@ -101,14 +101,15 @@ bool blz__timer_move(blz_timer *timer, int64_t deadline_ns)
 
 static void wake_task(blz_worker *w, blz_waker *waker)
 {
-    blz_task *task = waker->data;
+    uint64_t group;
+    blz_task *task = task_of_waker(waker, &group);
     enum task_action action;
 
-    if (w != blz__worker_current() || waker->ops != &blz__task_waker_ops) {
+    if (!task || w != blz__worker_current()) {
         blz_waker_wake(waker);
         return;
     }
-    action = task_state_wake(&task->state, true);
+    action = task_state_wake_group(&task->state, group, true);
     if (action == TASK_QUEUE)
         blz__worker_push_back(w, task);
     else

@@ -28,6 +28,16 @@ unsigned blz__worker_index(void)
     return current_worker->index;
 }
 
+uint64_t blz__sched_random(const blz_cx *cx)
+{
+    blz__rng rng;
+
+    if (blz_likely(cx->worker != NULL))
+        return blz__rng_next(&cx->worker->rng);
+    blz__rng_init(&rng, (uint64_t)blz__clock_ns());
+    return blz__rng_next(&rng);
+}
+
 void blz__worker_set_current(blz_worker *worker)
 {
     current_worker = worker;

@@ -26,6 +26,9 @@
 #define HEAP_CHUNK ((size_t)64 * 1024)
 #endif
 
+/* What blocks are aligned to, and what the smaller ones grow by. */
+enum { HEAP_ALIGN = 16 };
+
 /* Sizes go in steps of 16 bytes up to 1 KiB, then by an eighth up to 8 KiB; above: own chunks. */
 enum { HEAP_SMALL_CLASSES = 64, HEAP_CLASSES = HEAP_SMALL_CLASSES + 24 };
 
@@ -62,8 +65,8 @@ void blz__heap_destroy(blz__heap *heap);
 size_t blz__heap_used(blz__heap *heap, struct blz__chunk **removed);
 
 /*
- * A block for a task of `size` bytes, header included; aligned to 16. NULL: no memory. If the heap
- * is under a lock, that is let go while the allocator is asked. [owner]
+ * A block for a task of `size` bytes, header included, aligned to HEAP_ALIGN. NULL: no memory. If
+ * the heap is under a lock, that is let go while the allocator is asked. [owner]
  */
 blz_task *blz__heap_alloc(blz__heap *heap, size_t size, blz__lock *lock);
 

@@ -2,10 +2,10 @@
 /*
  * The state word of a task: everything about a task that two threads may decide at once.
  *
- *   63              16 15       6    5        4       3         2          1         0
- *  +------------------+----------+--------+------+--------+----------+----------+---------+
- *  |    references    | reserved | PINNED | JOIN | CANCEL | COMPLETE | NOTIFIED | RUNNING |
- *  +------------------+----------+--------+------+--------+----------+----------+---------+
+ *   63        38 37         6    5        4       3         2          1         0
+ *  +------------+-------------+--------+------+--------+----------+----------+---------+
+ *  | references | wake groups | PINNED | JOIN | CANCEL | COMPLETE | NOTIFIED | RUNNING |
+ *  +------------+-------------+--------+------+--------+----------+----------+---------+
  *
  * The lifecycle is spelled by three bits:
  *
@@ -21,9 +21,11 @@
  *   event        idle        scheduled   running     rerun      complete   who acts next
  *   ---------------------------------------------------------------------------------------
  *   wake         scheduled   same (1)    rerun       same (1)   same       waker: queues, if idle
+ *   + a group    the same, and the group's bit is set in the same step     the same
  *   cancel       scheduled   + CANCEL    rerun       + CANCEL   same       same as wake
  *                + CANCEL                + CANCEL
  *   begin        -           running     running     running    -          worker: polls
+ *   take groups  -           -           their bits are cleared -          worker: polls branches
  *   pend         -           -           idle        scheduled  -          worker: queues, if rerun
  *   complete     -           -           complete    complete   -          worker: wakes the joiner
  *   claim (2)    running     fails       fails       fails      fails      dump: reads
@@ -32,6 +34,12 @@
  *       coalesced with.
  *   (2) A dump, or the shutdown, which hold no reference: the memory of tasks is never given back
  *       while they look, and they touch the word only by a compare-and-swap from exactly idle.
+ *
+ * Wake groups tell which part of a task was woken. A combinator (src/combine) has one for each of
+ * its branches; the wakers made there set its bit together with NOTIFIED, so that the poll which
+ * answers the wake finds it. The combinator clears it when it looks, and no one else does: what is
+ * not its own stays for whoever it concerns, in this poll or a later one. A bit that is set after
+ * its combinator has ended is found by the next one that uses the group, and costs it a poll.
  *
  * References: one is the task's own, from spawn until it completes. Handles and wakers have one
  * each. Two rules save most of the atomic operations:
@@ -63,9 +71,13 @@
 
 #define TASK_LIFECYCLE (TASK_RUNNING | TASK_NOTIFIED | TASK_COMPLETE)
 
-#define TASK_REF_SHIFT 16
+#define TASK_GROUP_SHIFT 6
+#define TASK_GROUP_COUNT 32u
+#define TASK_GROUP(n)    ((uint64_t)1 << (TASK_GROUP_SHIFT + (n)))
+
+#define TASK_REF_SHIFT 38
 #define TASK_REF       ((uint64_t)1 << TASK_REF_SHIFT)
-#define TASK_REF_MAX   ((uint64_t)1 << 46) /* far below what fits: racing increments cannot wrap */
+#define TASK_REF_MAX   ((uint64_t)1 << 25) /* half of what fits: racing increments cannot wrap */
 
 /* Wakers that a poll can make without an atomic operation. */
 #ifndef TASK_BIAS
@@ -159,13 +171,13 @@ static inline bool task_state_complete(uint64_t *word, uint32_t unused, bool *de
     return state & TASK_JOIN;
 }
 
-/* A wake. `consume` drops the waker's reference in the same step. */
-static inline enum task_action task_state_wake(uint64_t *word, bool consume)
+/* A wake of a group, a bit of the word, or 0. `consume` drops the waker's reference as well. */
+static inline enum task_action task_state_wake_group(uint64_t *word, uint64_t group, bool consume)
 {
     uint64_t state = blz__load(word, RELAXED), next;
 
     do {
-        next = state & TASK_COMPLETE ? state : state | TASK_NOTIFIED;
+        next = state & TASK_COMPLETE ? state : state | TASK_NOTIFIED | group;
         if (consume)
             next -= TASK_REF;
         else if (state & TASK_COMPLETE)
@@ -175,6 +187,28 @@ static inline enum task_action task_state_wake(uint64_t *word, bool consume)
     if (task_state_refs(next) == 0)
         return TASK_DESTROY;
     return (state & TASK_LIFECYCLE) == 0 ? TASK_QUEUE : TASK_NOTHING;
+}
+
+static inline enum task_action task_state_wake(uint64_t *word, bool consume)
+{
+    return task_state_wake_group(word, 0, consume);
+}
+
+/*
+ * The groups that have been woken and not taken, as a mask from group 0. During a poll: those that
+ * were woken before it are in here.
+ */
+static inline uint32_t task_state_woken(const uint64_t *word)
+{
+    return (uint32_t)(blz__load(word, RELAXED) >> TASK_GROUP_SHIFT);
+}
+
+/* Takes those of `groups` that have been woken: this poll answers them. Gives the others, too. */
+static inline uint32_t task_state_take_groups(uint64_t *word, uint32_t groups)
+{
+    uint64_t bits = (uint64_t)groups << TASK_GROUP_SHIFT;
+    /* acquire: pairs with the release of a wake that came after this poll began */
+    return (uint32_t)(blz__fetch_and(word, ~bits, ACQUIRE) >> TASK_GROUP_SHIFT);
 }
 
 static inline enum task_action task_state_cancel(uint64_t *word)
@@ -233,7 +267,7 @@ static inline bool task_state_is_last(const uint64_t *word)
 static inline void task_state_ref(uint64_t *word, uint32_t count)
 {
     if (task_state_refs(blz__fetch_add(word, count * TASK_REF, RELAXED)) >= TASK_REF_MAX)
-        blz__panic("a task has more than 2^46 references: wakers are cloned and never dropped");
+        blz__panic("a task has more than 2^25 references: wakers are cloned and never dropped");
 }
 
 /* True: that was the last, destroy it. */

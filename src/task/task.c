@@ -44,10 +44,11 @@ static void wake_joiner(blz_task *task)
 {
     blz__plain_read(&task->join);
     blz_waker joiner = task->join;
+    uint64_t group;
+    blz_task *parent = task_of_waker(&joiner, &group);
 
-    if (joiner.ops == &blz__task_waker_ops) {
-        blz_task *parent = joiner.data;
-        enum task_action action = task_state_wake(&parent->state, true);
+    if (parent) {
+        enum task_action action = task_state_wake_group(&parent->state, group, true);
         if (action == TASK_QUEUE)
             blz__sched_queue_joiner(parent);
         else
@@ -128,6 +129,52 @@ static void waker_drop(void *data)
 
 const blz_waker_ops blz__task_waker_ops = {waker_wake, waker_wake_by_ref, waker_clone, waker_drop};
 
+/* `data` of a branch's waker; `tags` is the number of the group less what is in there. */
+static void branch_wake(void *data, uint32_t tags, bool consume)
+{
+    blz_task *task = branch_waker_task(data);
+    uint64_t group = TASK_GROUP(tags + (uintptr_t)data % BRANCH_WAKER_TAGS);
+
+    task_act(task, task_state_wake_group(&task->state, group, consume));
+}
+
+static void branch_wake_low(void *data)
+{
+    branch_wake(data, 0, true);
+}
+
+static void branch_wake_low_by_ref(void *data)
+{
+    branch_wake(data, 0, false);
+}
+
+static void branch_wake_high(void *data)
+{
+    branch_wake(data, BRANCH_WAKER_TAGS, true);
+}
+
+static void branch_wake_high_by_ref(void *data)
+{
+    branch_wake(data, BRANCH_WAKER_TAGS, false);
+}
+
+static void branch_clone(void *data)
+{
+    blz_task_ref(branch_waker_task(data));
+}
+
+static void branch_drop(void *data)
+{
+    blz_task_unref(branch_waker_task(data));
+}
+
+_Static_assert(TASK_GROUP_COUNT == 2 * BRANCH_WAKER_TAGS, "one kind of waker for each half");
+
+const blz_waker_ops blz__branch_waker_ops[] = {
+    {branch_wake_low, branch_wake_low_by_ref, branch_clone, branch_drop},
+    {branch_wake_high, branch_wake_high_by_ref, branch_clone, branch_drop},
+};
+
 blz_waker blz_cx_waker(blz_cx *cx)
 {
     if (blz_unlikely(cx->refs_left == 0)) {
@@ -137,6 +184,8 @@ blz_waker blz_cx_waker(blz_cx *cx)
         cx->refs_left = TASK_BIAS;
     }
     cx->refs_left--;
+    if (blz_unlikely(cx->group))
+        return branch_waker(cx->task, cx->group - 1);
     return (blz_waker){cx->task, &blz__task_waker_ops};
 }
 

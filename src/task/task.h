@@ -116,6 +116,60 @@ static inline void task_act(blz_task *task, enum task_action action);
 extern const blz_waker_ops blz__task_waker_ops;
 
 /*
+ * The wakers of branches wake a group of the task (state.h). The number of the group is in the bits
+ * of `data` that the alignment of tasks leaves, and in which of these `ops` is.
+ */
+#define BRANCH_WAKER_TAGS ((uintptr_t)HEAP_ALIGN)
+extern const blz_waker_ops blz__branch_waker_ops[TASK_GROUP_COUNT / HEAP_ALIGN];
+
+static inline blz_waker branch_waker(blz_task *task, uint32_t group)
+{
+    return (blz_waker){(char *)task + group % BRANCH_WAKER_TAGS,
+                       &blz__branch_waker_ops[group / BRANCH_WAKER_TAGS]};
+}
+
+static inline blz_task *branch_waker_task(void *data)
+{
+    return (void *)((uintptr_t)data & ~(BRANCH_WAKER_TAGS - 1));
+}
+
+/* The task of a branch's waker, and the bit of its group; NULL: it is another kind of waker. */
+static inline blz_task *task_of_branch_waker(const blz_waker *waker, uint64_t *group)
+{
+    uintptr_t offset = (uintptr_t)waker->ops - (uintptr_t)blz__branch_waker_ops;
+
+    if (offset >= sizeof blz__branch_waker_ops)
+        return NULL;
+    *group = TASK_GROUP(offset / sizeof(blz_waker_ops) * BRANCH_WAKER_TAGS +
+                        (uintptr_t)waker->data % BRANCH_WAKER_TAGS);
+    return branch_waker_task(waker->data);
+}
+
+/* The same for any waker of a task; the bit is 0 if it is not a branch's. */
+static inline blz_task *task_of_waker(const blz_waker *waker, uint64_t *group)
+{
+    *group = 0;
+    if (blz_likely(waker->ops == &blz__task_waker_ops))
+        return waker->data;
+    return task_of_branch_waker(waker, group);
+}
+
+/*
+ * The groups that have been woken, as a mask; those in `take` have been answered then. Others that
+ * share a group see it until the poll ends. [task]
+ */
+static inline uint32_t task_woken_groups(blz_cx *cx, uint32_t take)
+{
+    uint32_t woken = task_state_woken(&cx->task->state);
+
+    if (woken & take) {
+        woken |= task_state_take_groups(&cx->task->state, take);
+        cx->woken |= woken & take;
+    }
+    return woken | cx->woken;
+}
+
+/*
  * The waker in a task's join slot may be one of these instead: the completer calls
  * fn(data, task) after COMPLETE, while it still holds a reference.
  */
@@ -130,7 +184,10 @@ struct join_hook_ops {
  */
 static inline void task_waker_give_back(blz_cx *cx, blz_waker *waker)
 {
-    if (blz_likely(waker->ops == &blz__task_waker_ops && waker->data == cx->task))
+    uint64_t group;
+    const blz_task *task = task_of_waker(waker, &group);
+
+    if (blz_likely(task && task == cx->task))
         cx->refs_left++;
     else
         blz_waker_drop(waker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wakers as values. The waker of a task is by far the most common: it is recognised here and woken
- * without an indirect call.
+ * Wakers as values. The wakers of a task, and of its branches, are by far the most common: they are
+ * recognised here and woken without an indirect call.
  */
 #include <blitz/waker.h>
 
@@ -10,11 +10,15 @@
 void blz_waker_wake(blz_waker *waker)
 {
     blz_waker taken = *waker;
+    blz_task *task;
+    uint64_t group;
 
     *waker = (blz_waker){NULL, NULL};
     if (blz_likely(taken.ops == &blz__task_waker_ops)) {
-        blz_task *task = taken.data;
+        task = taken.data;
         task_act(task, task_state_wake(&task->state, true));
+    } else if ((task = task_of_branch_waker(&taken, &group))) {
+        task_act(task, task_state_wake_group(&task->state, group, true));
     } else if (taken.ops) {
         taken.ops->wake(taken.data);
     }

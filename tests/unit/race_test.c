@@ -166,7 +166,7 @@ struct crowd {
     BLZ_FRAME;
     struct leaf *leaves;
     size_t count;
-    blz_future *branches[BLZ_RACE_ARRAY_MAX + 1];
+    blz_future *branches[BLZ_BRANCHES_MAX + 1];
     int64_t rc;
     blz_race_op race;
 };
@@ -187,7 +187,7 @@ BLZ_ASYNC(crowd)
 
 static void sixty_four_can_race(void **state)
 {
-    struct leaf leaves[BLZ_RACE_ARRAY_MAX] = {0};
+    struct leaf leaves[BLZ_BRANCHES_MAX] = {0};
     blz_handle handle;
 
     (void)state;
@@ -204,7 +204,7 @@ static void sixty_four_can_race(void **state)
 
 static void nobody_or_too_many_cannot_race(void **state)
 {
-    struct leaf leaves[BLZ_RACE_ARRAY_MAX + 1] = {0};
+    struct leaf leaves[BLZ_BRANCHES_MAX + 1] = {0};
     blz_handle handle;
 
     (void)state;

@@ -21,7 +21,7 @@ typedef struct hand_polled {
 
 static inline void hand_begin(hand_polled *hand)
 {
-    blz_task *task = model_alloc(sizeof(blz_task) + sizeof(blz_future), _Alignof(blz_task));
+    blz_task *task = model_alloc(sizeof(blz_task) + sizeof(blz_future), HEAP_ALIGN);
 
     task->state = TASK_RUNNING | (1 + TASK_BIAS) * TASK_REF;
     task->root[0] = (blz_future){0};
@@ -37,6 +37,7 @@ static inline void hand_wait(hand_polled *hand)
     while (!(blz__load(&hand->task->state, ACQUIRE) & TASK_NOTIFIED))
         blz__spin_hint();
     task_state_begin(&hand->task->state, 1);
+    hand->cx.groups = hand->cx.woken = hand->cx.yielded = 0; /* as for each poll */
 }
 
 /* Polls until it is ready; one that yields is polled again when others have run. */
