@@ -7,6 +7,7 @@
  *
  * -EAGAIN means: not now, and nothing has happened. EINTR is never seen above.
  */
+#include "io/call.h"
 #include "io/io.h"
 
 #include <errno.h>
@@ -135,14 +136,15 @@ static ssize_t try_read(const struct io *io, int fd, bool socket, int flags)
     struct iovec one = {io->buf, io_clamp(io->len)};
 
     if (socket)
-        return recv(fd, io->buf, one.iov_len, MSG_DONTWAIT | flags);
+        return blz__call_recv(fd, io->buf, one.iov_len, MSG_DONTWAIT | flags);
     return read_plain(io, fd, &one, 1);
 }
 
 static ssize_t try_write(const struct io *io, int fd, bool socket)
 {
     if (socket)
-        return send(fd, io->buf, io_clamp(io->len), MSG_DONTWAIT | MSG_NOSIGNAL | io->msg_flags);
+        return blz__call_send(fd, io->buf, io_clamp(io->len),
+                              MSG_DONTWAIT | MSG_NOSIGNAL | io->msg_flags);
     return call_quietly(io, fd);
 }
 
@@ -170,7 +172,8 @@ static int64_t try_lease(const struct io *io, int fd, bool socket)
         return -ENOBUFS;
     one = (struct iovec){lease->data, LEASE_SIZE};
     do
-        n = socket ? recv(fd, lease->data, LEASE_SIZE, MSG_DONTWAIT) : read_plain(io, fd, &one, 1);
+        n = socket ? blz__call_recv(fd, lease->data, LEASE_SIZE, MSG_DONTWAIT)
+                   : read_plain(io, fd, &one, 1);
     while (n < 0 && errno == EINTR);
     if (n > 0) {
         lease_hand_out(io->buf, lease, (size_t)n);

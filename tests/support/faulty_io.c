@@ -28,8 +28,9 @@ WRAP(FAULTY_ACCEPT4, int, accept4, (int fd, struct sockaddr *sa, socklen_t *len,
      (fd, sa, len, flags))
 WRAP(FAULTY_CONNECT, int, connect, (int fd, const struct sockaddr *sa, socklen_t len),
      (fd, sa, len))
-WRAP(FAULTY_RECV, ssize_t, recv, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags))
-WRAP(FAULTY_SEND, ssize_t, send, (int fd, const void *buf, size_t len, int flags),
+WRAP(FAULTY_RECV, ssize_t, blz__call_recv, (int fd, void *buf, size_t len, int flags),
+     (fd, buf, len, flags))
+WRAP(FAULTY_SEND, ssize_t, blz__call_send, (int fd, const void *buf, size_t len, int flags),
      (fd, buf, len, flags))
 WRAP(FAULTY_RECVMSG, ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
 WRAP(FAULTY_SENDMSG, ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags),
