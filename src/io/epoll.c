@@ -179,6 +179,8 @@ static void epoll_poll(blz__driver *driver, int64_t deadline_ns)
 {
     struct epoll_driver *d = driver_of(driver);
 
+    if (driver->later && blz__later_run(driver))
+        deadline_ns = 0;
     /* Embedded, a wake-up has to be fetched, or epfd stays readable. */
     if (deadline_ns == 0 && !blz__ready_busy(driver) && !d->embedded)
         return;

@@ -26,6 +26,12 @@ void blz__fd_leave(struct io *io);
  */
 bool blz__io_try(struct io *io);
 
+/* ---- later.c ---- */
+
+/* Whether an operation that has begun had better be carried out with others, later. [task] */
+bool blz__later_suits(const struct io *io, const blz_cx *cx);
+void blz__later_add(struct io *io, blz_cx *cx);
+
 /* Whether what the operation began with has been closed since. [any thread] */
 bool blz__fd_is_gone(const struct io *io);
 

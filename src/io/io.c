@@ -62,10 +62,15 @@ bool blz__io_try(struct io *io)
 /* True: it has a value already. */
 static bool start(struct io *io, blz_cx *cx)
 {
-    if (blz__io_try(io))
+    bool later = blz__later_suits(io, cx);
+
+    if (!later && blz__io_try(io))
         return blz__op_end(&io->op, cx);
     blz_coop_give_back(cx);
-    blz__op_hand_over(&io->op, cx);
+    if (later)
+        blz__later_add(io, cx);
+    else
+        blz__op_hand_over(&io->op, cx);
     return false;
 }
 

@@ -258,6 +258,14 @@ static inline uint64_t fd_seen(const blz__fd *fd)
 /* Learns from a result whether there is more. `seen` is from before the call. See ready.c. */
 void blz__fd_note(struct io *io, uint64_t seen, int64_t value);
 
+/*
+ * Operations that wait for the next look at the driver (later.c): carries them out, before the
+ * driver looks at anything else; false: there were none. And cancels one; false: it is none of
+ * them. [the driver's worker]
+ */
+bool blz__later_run(blz__driver *driver);
+bool blz__later_cancel(blz__driver *driver, blz__op *op);
+
 /* ---- Leases ---- */
 
 enum { LEASE_SIZE = 4096 };
@@ -265,17 +273,19 @@ enum { LEASE_SIZE = 4096 };
 /*
  * The buffers of one driver. A backend whose kernel hands them out itself (`give_back` is set)
  * keeps some of them there; the others are kept here, or with the allocator. The pool outlives its
- * driver while a buffer is on loan.
+ * driver while a buffer is on loan. See lease.c for who may touch what.
  */
 typedef struct lease_pool {
-    blz__lock lock;
+    struct lease *free; /* the worker's */
     uint32_t nr_free;
-    uint32_t nr_lent; /* with the program */
-    bool closed;      /* there is no driver any more */
-    struct lease *free;
+    uint32_t nr_lent; /* with the program, as far as the worker knows */
+    void *backend;    /* give_back's */
+    void (*give_back)(struct lease_pool *pool, struct lease *lease); /* [worker]; or NULL */
+    blz__lock lock;
+    uint32_t nr_returned;   /* by other threads, and not yet known to the worker */
+    struct lease *returned; /* these, unless they were too many; atomic: is looked at first */
+    bool closed;            /* there is no driver any more, and `nr_lent` is under the lock */
     blz_allocator allocator;
-    void *backend;                                                   /* give_back's */
-    void (*give_back)(struct lease_pool *pool, struct lease *lease); /* under the lock; or NULL */
 } lease_pool;
 
 struct lease {
@@ -291,6 +301,14 @@ void blz__leases_close(lease_pool *pool);                    /* or NULL */
 void blz__lease_free(lease_pool *pool, struct lease *lease);
 struct lease *blz__lease_take(lease_pool *pool); /* NULL: no memory. [its worker] */
 void blz__lease_give(struct lease *lease);       /* [any thread] */
+
+/* Takes over what other threads have given back. [its worker, or who closes the driver] */
+void blz__leases_fetch(lease_pool *pool);
+
+static inline bool leases_were_returned(const lease_pool *pool)
+{
+    return blz__load(&pool->returned, RELAXED) != NULL; /* a hint: the list is under the lock */
+}
 
 /* Fills in what the program gets. */
 static inline void lease_hand_out(blz_buf *buf, struct lease *lease, size_t len)

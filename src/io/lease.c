@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Buffers on loan. A pool belongs to the driver of a worker, which takes from it; a buffer may be
- * given back on any thread. A few that are not in use are kept for the next, the last one given
- * back first, because it is still in the cache; more than that go back to the allocator.
+ * given back on any thread. Most of them come back on the worker that they were taken on, so what
+ * is free, and the count, are that worker's alone, without a lock; other threads put theirs in a
+ * list of their own, under the lock, which the worker fetches when it has run out.
  *
- * A buffer may be given back when its runtime has gone: the pool goes with the last of them.
+ * Those that are not in use are kept for the next, the last one given back first, because it is
+ * still in the cache; as many as a worker may have in use in one round of its tasks. More than that
+ * go back to the allocator.
+ *
+ * A buffer may be given back when its runtime has gone: the pool goes with the last of them. From
+ * the moment that the driver is closed there is no worker, and all is under the lock.
  */
 #include "base/alloc.h"
 #include "io/io.h"
 
-enum { MAX_KEPT = 64 };
+enum { MAX_KEPT = 256 };
 
 lease_pool *blz__leases_new(const blz_allocator *allocator)
 {
@@ -32,6 +38,36 @@ static void free_pool(lease_pool *pool)
     blz__free(&allocator, pool, sizeof *pool, _Alignof(lease_pool));
 }
 
+/* [its worker] */
+static void keep(lease_pool *pool, struct lease *lease)
+{
+    if (lease->id >= 0) {
+        pool->give_back(pool, lease);
+    } else if (pool->nr_free >= MAX_KEPT) {
+        blz__lease_free(pool, lease);
+    } else {
+        lease->next = pool->free;
+        pool->free = lease;
+        pool->nr_free++;
+    }
+}
+
+void blz__leases_fetch(lease_pool *pool)
+{
+    struct lease *lease, *next;
+
+    blz__lock_acquire(&pool->lock);
+    lease = pool->returned;
+    blz__store(&pool->returned, (struct lease *)NULL, RELAXED);
+    pool->nr_lent -= pool->nr_returned;
+    pool->nr_returned = 0;
+    blz__lock_release(&pool->lock);
+    for (; lease; lease = next) {
+        next = lease->next;
+        keep(pool, lease);
+    }
+}
+
 void blz__leases_close(lease_pool *pool)
 {
     struct lease *free, *next;
@@ -39,82 +75,91 @@ void blz__leases_close(lease_pool *pool)
 
     if (!pool)
         return;
-    blz__lock_acquire(&pool->lock);
-    pool->closed = true;
-    pool->give_back = NULL;
+    blz__leases_fetch(pool);
     free = pool->free;
-    pool->free = NULL;
+    blz__lock_acquire(&pool->lock);
+    pool->nr_lent -= pool->nr_returned; /* since the fetch */
+    pool->closed = true;
+    struct lease *late = pool->returned;
     last = pool->nr_lent == 0;
     blz__lock_release(&pool->lock);
     for (; free; free = next) {
         next = free->next;
         blz__lease_free(pool, free);
     }
+    for (; late; late = next) {
+        next = late->next;
+        blz__lease_free(pool, late);
+    }
     if (last)
         free_pool(pool);
-}
-
-static struct lease *new_lease(lease_pool *pool)
-{
-    struct lease *lease = blz__alloc(&pool->allocator, sizeof *lease, _Alignof(struct lease));
-
-    if (lease) {
-        lease->pool = pool;
-        lease->id = -1;
-        lease->lent = true;
-        return lease;
-    }
-    blz__lock_acquire(&pool->lock);
-    pool->nr_lent--;
-    blz__lock_release(&pool->lock);
-    return NULL;
 }
 
 struct lease *blz__lease_take(lease_pool *pool)
 {
     struct lease *lease;
 
-    blz__lock_acquire(&pool->lock);
-    pool->nr_lent++;
+    if (blz_unlikely(!pool->free) && leases_were_returned(pool))
+        blz__leases_fetch(pool);
     lease = pool->free;
-    if (lease) {
+    if (blz_likely(lease != NULL)) {
         pool->free = lease->next;
         pool->nr_free--;
+    } else {
+        lease = blz__alloc(&pool->allocator, sizeof *lease, _Alignof(struct lease));
+        if (!lease)
+            return NULL;
+        lease->pool = pool;
+        lease->id = -1;
+        lease->lent = true;
     }
-    blz__lock_release(&pool->lock);
-    return lease ? lease : new_lease(pool);
+    pool->nr_lent++;
+    return lease;
 }
 
-/* Under the lock. False: there is no place for it. */
-static bool keep(lease_pool *pool, struct lease *lease)
+/* The driver is closed: it is nobody's but the allocator's. Releases the lock. */
+static void drop_locked(lease_pool *pool, struct lease *lease)
 {
-    if (pool->closed)
-        return false;
-    if (lease->id >= 0) {
-        pool->give_back(pool, lease);
-        return true;
+    bool last = --pool->nr_lent == 0;
+
+    blz__lock_release(&pool->lock);
+    blz__lease_free(pool, lease);
+    if (last)
+        free_pool(pool);
+}
+
+static BLZ_NOINLINE void give_from_elsewhere(lease_pool *pool, struct lease *lease)
+{
+    bool kept;
+
+    blz__lock_acquire(&pool->lock);
+    if (pool->closed) {
+        drop_locked(pool, lease);
+        return;
     }
-    if (pool->nr_free >= MAX_KEPT)
-        return false;
-    lease->next = pool->free;
-    pool->free = lease;
-    pool->nr_free++;
-    return true;
+    /* One that the kernel hands out must go back there. */
+    kept = lease->id >= 0 || pool->nr_returned < MAX_KEPT;
+    pool->nr_returned++;
+    if (kept) {
+        lease->next = pool->returned;
+        blz__store(&pool->returned, lease, RELAXED);
+    }
+    blz__lock_release(&pool->lock);
+    if (!kept)
+        blz__lease_free(pool, lease);
 }
 
 void blz__lease_give(struct lease *lease)
 {
     lease_pool *pool = lease->pool;
-    bool kept, last;
+    const blz__driver *driver = blz__driver_current();
 
-    blz__lock_acquire(&pool->lock);
-    kept = keep(pool, lease);
-    last = --pool->nr_lent == 0 && pool->closed;
-    blz__lock_release(&pool->lock);
-    if (!kept)
-        blz__lease_free(pool, lease);
-    if (last)
-        free_pool(pool);
+    if (blz_likely(driver && driver->leases == pool)) {
+        pool->nr_lent--;
+        keep(pool, lease);
+    } else {
+        give_from_elsewhere(pool, lease);
+    }
 }
 
 void blz_buf_release(blz_buf *buf)

@@ -149,6 +149,8 @@ static void poll_cancel(blz__driver *driver, blz__op *op)
 {
     struct io *io = (struct io *)op;
 
+    if (driver->later && blz__later_cancel(driver, op))
+        return;
     if (!op->armed)
         return; /* has its result */
     take_out(driver_of(driver), io);
@@ -208,6 +210,8 @@ static void poll_poll(blz__driver *driver, int64_t deadline_ns)
 {
     struct poll_driver *d = driver_of(driver);
 
+    if (driver->later && blz__later_run(driver))
+        deadline_ns = 0;
     if (deadline_ns == 0 && d->count == 1)
         return;
     if (wait_for_events(d, deadline_ns) <= 0)

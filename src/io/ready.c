@@ -227,6 +227,8 @@ void blz__ready_cancel(blz__driver *driver, blz__op *op)
     struct io *io = (struct io *)op;
     bool armed;
 
+    if (driver->later && blz__later_cancel(driver, op))
+        return;
     blz__lock_acquire(&io->fd->lock);
     blz__plain_write(&op->armed);
     armed = op->armed;

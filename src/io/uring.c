@@ -383,6 +383,8 @@ static void uring_cancel(blz__driver *driver, blz__op *op)
     struct uring_driver *d = uring_of(driver);
     struct io *io = (struct io *)op;
 
+    if (driver->later && blz__later_cancel(driver, op))
+        return;
     if (io->progress & IO_HELD)
         return; /* has its value, and is ending */
     if (io->op.kind == IO_ACCEPTOR) {
@@ -559,6 +561,8 @@ static void uring_poll(blz__driver *driver, int64_t deadline_ns)
 
     if (blz_unlikely(!d->enabled))
         enable(d);
+    if (driver->later && blz__later_run(driver))
+        deadline_ns = 0;
     if (blz_unlikely(d->wake_lost)) {
         rearm_wake(d);
         deadline_ns = 0; /* somebody may have called while nothing was armed */
@@ -567,6 +571,8 @@ static void uring_poll(blz__driver *driver, int64_t deadline_ns)
         submit_put_off(d);
     if (blz_unlikely(d->starved))
         blz__uring_accept_retry(d);
+    if (blz_unlikely(leases_were_returned(driver->leases)))
+        blz__leases_fetch(driver->leases);
     /* Not before a sleep: that would be a wake-up for it. */
     if (blz_unlikely(d->embed_fd >= 0) && deadline_ns == 0)
         blz__wake_drain(d->wake_fd);

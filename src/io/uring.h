@@ -16,7 +16,6 @@ struct uring_leases {
     struct io_uring_buf_ring *ring; /* NULL: the kernel does not do it */
     struct lease **leases;          /* by number */
     uint32_t count;                 /* of them */
-    uint32_t in_ring;               /* of these, with the kernel */
 };
 
 struct uring_driver {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Buffers on loan from the ring: a receive names no buffer, the kernel picks one when data has
- * come. The ring that they are in is written by the worker and by whoever gives one back, under the
- * pool's lock; the kernel only reads it.
+ * come. The ring that they are in is written by the worker; the kernel only reads it. What other
+ * threads give back gets there when the worker next looks.
  */
 #include "base/alloc.h"
 #include "io/uring.h"
@@ -14,13 +14,11 @@ enum { GROUP = 0, RING_ENTRIES = 1024, FIRST_COUNT = 16 };
 
 #define RING_SIZE (RING_ENTRIES * sizeof(struct io_uring_buf))
 
-/* Under the pool's lock. */
 static void put_in_ring(struct uring_driver *d, struct lease *lease)
 {
     io_uring_buf_ring_add(d->lent.ring, lease->data, LEASE_SIZE, (unsigned short)lease->id,
                           RING_ENTRIES - 1, 0);
     io_uring_buf_ring_advance(d->lent.ring, 1);
-    d->lent.in_ring++;
 }
 
 static void give_back(lease_pool *pool, struct lease *lease)
@@ -49,9 +47,7 @@ static void add_leases(struct uring_driver *d, uint32_t count)
         if (!lease)
             return;
         d->lent.leases[d->lent.count++] = lease;
-        blz__lock_acquire(&d->base.leases->lock);
         put_in_ring(d, lease);
-        blz__lock_release(&d->base.leases->lock);
     }
 }
 
@@ -79,7 +75,9 @@ void blz__uring_leases_destroy(struct uring_driver *d)
 {
     lease_pool *pool = d->base.leases;
 
-    /* Those on loan are buffers like others from now on. */
+    if (d->lent.ring)
+        blz__leases_fetch(pool);
+    /* Those on loan are buffers like others from now on; some have come back this very moment. */
     blz__lock_acquire(&pool->lock);
     for (uint32_t i = 0; i < d->lent.count; i++) {
         if (!d->lent.leases[i]->lent)
@@ -113,19 +111,20 @@ bool blz__uring_prep_lease(struct uring_driver *d, struct io_uring_sqe *sqe, con
 void blz__uring_take_lease(struct uring_driver *d, const struct io *io, int res, uint32_t flags)
 {
     if (res == -ENOBUFS) {
-        add_leases(d, d->lent.count);
+        if (leases_were_returned(d->base.leases))
+            blz__leases_fetch(d->base.leases);
+        else
+            add_leases(d, d->lent.count);
         return;
     }
     if (!(flags & IORING_CQE_F_BUFFER))
         return;
     struct lease *lease = d->lent.leases[flags >> IORING_CQE_BUFFER_SHIFT];
-    blz__lock_acquire(&d->base.leases->lock);
-    d->lent.in_ring--;
     lease->lent = res > 0;
-    d->base.leases->nr_lent += lease->lent;
-    if (res <= 0)
+    if (!lease->lent) {
         put_in_ring(d, lease);
-    blz__lock_release(&d->base.leases->lock);
-    if (res > 0)
-        lease_hand_out(io->buf, lease, (size_t)res);
+        return;
+    }
+    d->base.leases->nr_lent++;
+    lease_hand_out(io->buf, lease, (size_t)res);
 }

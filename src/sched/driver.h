@@ -36,6 +36,7 @@
 
 typedef struct blz__driver blz__driver;
 typedef struct blz__op blz__op;
+struct io;      /* src/io: an operation on a descriptor */
 struct blz__fd; /* src/io: the entry of a descriptor */
 
 typedef struct blz__driver_ops {
@@ -59,9 +60,11 @@ struct blz__driver {
     const blz__driver_ops *ops;
     struct blz_worker *worker; /* whose it is */
     struct lease_pool *leases; /* src/io's: buffers on loan, or NULL */
-    uint64_t completions;      /* operations that it has completed; statistics */
-    uint64_t registrations;    /* descriptors registered with it, over its life; statistics */
-    uint64_t entries;          /* times that it entered the kernel; statistics */
+    struct io *later;          /* src/io's: operations that wait for the next look at it */
+    struct io *later_last;
+    uint64_t completions;   /* operations that it has completed; statistics */
+    uint64_t registrations; /* descriptors registered with it, over its life; statistics */
+    uint64_t entries;       /* times that it entered the kernel; statistics */
 };
 
 /*
@@ -103,6 +106,9 @@ void blz__op_begin(blz__op *op, blz_cx *cx);
 
 /* The same for an operation of a driver's own; its waker is set. [home] */
 void blz__op_begin_at(blz__op *op, struct blz_worker *home);
+
+/* From here on its end wakes the task, whoever it is that ends it. [task] */
+void blz__op_await(blz__op *op, blz_cx *cx);
 
 /* Hands an operation that has begun to the driver of the worker that polls the task. [task] */
 void blz__op_hand_over(blz__op *op, blz_cx *cx);

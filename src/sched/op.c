@@ -24,6 +24,12 @@ void blz__op_begin_at(blz__op *op, struct blz_worker *home)
     blz__store(&op->events, 1u, RELAXED);
 }
 
+void blz__op_await(blz__op *op, blz_cx *cx)
+{
+    blz__plain_write(&op->waker);
+    op->waker = blz_cx_waker(cx);
+}
+
 void blz__op_hand_over_for(blz__op *op, blz_waker waker, blz_cx *cx)
 {
     blz__plain_write(&op->waker);
@@ -49,8 +55,7 @@ bool blz__op_end(blz__op *op, blz_cx *cx)
     /* Nobody else has done anything with it: nothing to order. */
     if (blz_likely(blz__cas(&op->events, &events, 0u, RELAXED, RELAXED)))
         return true;
-    blz__plain_write(&op->waker);
-    op->waker = blz_cx_waker(cx);
+    blz__op_await(op, cx);
     blz__op_event(op); /* at home: whoever asked left a command that this worker has not read yet */
     return false;
 }

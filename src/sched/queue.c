@@ -79,6 +79,11 @@ void blz__worker_push(blz_worker *w, blz_task *task)
         push_ring(w, displaced);
 }
 
+bool blz__worker_has_more(const blz_worker *w)
+{
+    return !runq_is_empty(&w->ring);
+}
+
 void blz__rt_inject(blz_rt *rt, task_list *tasks)
 {
     blz__inject_push(&rt->inject, tasks);

@@ -30,6 +30,9 @@ const blz__driver_ops *blz__rt_driver_ops(blz_rt *rt, int *rc);
  */
 int blz__spawn_pinned(const blz_spawn_args *args, const void *frame, size_t size, unsigned worker);
 
+/* Whether other tasks wait to be run on it; a guess. [that worker] */
+bool blz__worker_has_more(const struct blz_worker *worker);
+
 /* The number of the worker that this thread is. [worker] */
 unsigned blz__worker_index(void);
 
