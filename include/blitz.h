@@ -26,6 +26,7 @@
 #include <blitz/task.h>
 #include <blitz/tcp.h>
 #include <blitz/time.h>
+#include <blitz/token.h>
 #include <blitz/udp.h>
 #include <blitz/unix.h>
 #include <blitz/version.h>
