@@ -39,8 +39,14 @@ void bench_check(int64_t rc, const char *what);
 /* Resident memory of the process, in bytes. */
 uint64_t bench_rss(void);
 
-extern const struct bench spawn_benches[], yield_benches[], memory_benches[], time_benches[],
-    blocking_benches[], oneshot_benches[], notify_benches[];
+extern const struct bench spawn_benches[];
+extern const struct bench yield_benches[];
+extern const struct bench memory_benches[];
+extern const struct bench time_benches[];
+extern const struct bench blocking_benches[];
+extern const struct bench oneshot_benches[];
+extern const struct bench broadcast_benches[];
+extern const struct bench notify_benches[];
 
 /* Of bench/internal: not in the program that uses the library as installed. */
 extern const struct bench wake_benches[];

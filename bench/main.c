@@ -8,13 +8,21 @@
 #include <time.h>
 #include <unistd.h>
 
+/* clang-format off */
 static const struct bench *const tables[] = {
-    spawn_benches, yield_benches,   memory_benches, blocking_benches,
-    time_benches,  oneshot_benches, notify_benches,
+    spawn_benches,
+    yield_benches,
+    memory_benches,
+    blocking_benches,
+    time_benches,
+    oneshot_benches,
+    broadcast_benches,
+    notify_benches,
 #ifndef BLITZ_BENCH_SHARED
     wake_benches,
 #endif
 };
+/* clang-format on */
 
 static const char usage[] =
     "usage: blitz-bench NAME [--threads T] [--n N] [--reps R] [--backend B]\n"

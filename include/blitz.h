@@ -8,6 +8,7 @@
 #include <blitz/barrier.h>
 #include <blitz/base.h>
 #include <blitz/blocking.h>
+#include <blitz/broadcast.h>
 #include <blitz/combine.h>
 #include <blitz/connect.h>
 #include <blitz/dns.h>
@@ -33,5 +34,6 @@
 #include <blitz/wait_group.h>
 #include <blitz/waiter.h>
 #include <blitz/waker.h>
+#include <blitz/watch.h>
 
 #endif

@@ -197,7 +197,7 @@ static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
  * Makes the types `name` and `name_op`, and functions name_init, name_send, name_drop, name_recv,
  * name_recv_wait, name_try_recv and name_close, for values of `type`:
  *
- *     BLZ_ONESHOT(answer, struct reply);
+ *     BLZ_ONESHOT(answer, struct reply)                // once, in a file or a header
  *     ...
  *     answer_send(&channel, reply);
  *     BLZ_AWAIT(self->rc, answer_recv(&self->op, &self->channel, &self->reply));
@@ -258,8 +258,7 @@ static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
     BLZ_ONESHOT_FN_ bool name##_close(name *self)                                   \
     {                                                                               \
         return blz_oneshot_close(&self->channel);                                   \
-    }                                                                               \
-    struct name
+    }
 
 #define BLZ_ONESHOT_FN_ __attribute__((unused)) static inline
 

@@ -334,7 +334,7 @@ struct point {
     double x, y, z;
 };
 
-BLZ_ONESHOT(points, struct point);
+BLZ_ONESHOT(points, struct point)
 
 struct receives_point {
     BLZ_FRAME;

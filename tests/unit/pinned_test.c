@@ -84,8 +84,8 @@ BLZ_ASYNC(receives_pinned)
     BLZ_BEGIN;
     self->thread = thread_id();
     for (; self->i < ROUNDS; self->i++) {
-        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->wait, &self->mail->channels[self->i],
-                                             &self->value));
+        BLZ_AWAIT(self->rc,
+                  blz_oneshot_recv(&self->wait, &self->mail->channels[self->i], &self->value));
         check(self->rc == 0 && self->value == self->i);
         check(self->thread == thread_id());
     }

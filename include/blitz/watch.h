@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watch: one value that changes, and those who want to know. Each receiver sees the latest value;
+ * what was between is of no interest. For configuration, states, progress.
+ *
+ *     BLZ_WATCH(config, struct config)                  // once, in a file or a header
+ *
+ *     config_sender tx;
+ *     config_receiver rx;
+ *     rc = config_new(&tx, &rx, initial);
+ *     ...
+ *     config_send(&tx, changed);                        // never waits for readers
+ *     BLZ_AWAIT(self->rc, config_changed(&self->op, &self->rx));        // another task
+ *     config_get(&self->rx, &self->config);             // a copy, whole
+ *
+ * BLZ_WATCH makes functions for one type; they are listed at the end. The functions before are the
+ * same for values of any size, by pointer. The value is copied by its bytes: it must not own
+ * anything that has to be given back.
+ *
+ * Reading takes no lock: a reader that is stopped in the middle holds up no sender, and a sender
+ * that is stopped in the middle holds up no reader. Nobody ever sees a mixture of two values.
+ *
+ * Versions. Each value that is sent has a number. A receiver has *seen* a value after
+ * blz_watch_changed, blz_watch_get_and_update or blz_watch_wait_for; the value that is there when
+ * it is made counts as seen. blz_watch_get does not change what it has seen.
+ *
+ * Closing. A watch is closed when its last sender is dropped, or by blz_watch_close. The last value
+ * stays and can be read for ever. blz_watch_changed reports it first, if it has not been seen, and
+ * then fails with -EPIPE.
+ *
+ * Handles. A watch lives as long as there are handles to it. A sender may be used by several tasks
+ * at once; a receiver knows what it has seen, and is used by one at a time. A handle must stay
+ * until the futures made from it are ready.
+ */
+#ifndef BLITZ_WATCH_H
+#define BLITZ_WATCH_H
+
+#include <blitz/future.h>
+#include <blitz/waiter.h>
+
+BLZ_BEGIN_DECLS
+
+typedef struct blz_watch blz_watch;
+
+typedef struct blz_watch_sender {
+    blz_watch *watch;
+} blz_watch_sender;
+
+typedef struct blz_watch_receiver {
+    blz_watch *watch;
+    uint64_t seen; /* number of the value; 0: none */
+} blz_watch_receiver;
+
+/* Whether a value is the one that is waited for; must not wait. */
+typedef bool (*blz_watch_predicate)(void *arg, const void *value);
+
+/* Changes a value in place; false: it has changed nothing after all. */
+typedef bool (*blz_watch_modifier)(void *arg, void *value);
+
+/* An operation that waits: in the frame of whoever awaits it. All fields are the library's. */
+typedef struct blz_watch_op {
+    blz_future future;
+    blz_waiter waiter;
+    blz_watch *watch;
+    blz_watch_receiver *receiver;
+    void *value;
+    blz_watch_predicate predicate;
+    void *arg;
+} blz_watch_op;
+
+/* ---- Making one, and handles ---- */
+
+/*
+ * Creates a watch with a value of `size` bytes, one sender, and one receiver if rx is not NULL. The
+ * allocator is copied; NULL: malloc. 0 or -ENOMEM. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_watch_new(blz_watch_sender *tx, blz_watch_receiver *rx,
+                                        const void *initial, size_t size,
+                                        const blz_allocator *allocator);
+
+/* Another sender; a receiver that has seen the value of this moment. [any thread] */
+BLZ_API blz_watch_sender blz_watch_sender_clone(const blz_watch_sender *tx);
+BLZ_API blz_watch_receiver blz_watch_subscribe(const blz_watch_sender *tx);
+
+/* Another receiver, which has seen what this one has. [any thread] */
+BLZ_API blz_watch_receiver blz_watch_receiver_clone(const blz_watch_receiver *rx);
+
+/* Let go of a handle, which is empty afterwards. An empty one is fine. [any thread] */
+BLZ_API void blz_watch_sender_drop(blz_watch_sender *tx);
+BLZ_API void blz_watch_receiver_drop(blz_watch_receiver *rx);
+
+/* Closes the watch, whoever has senders to it. Any number of times. [any thread] */
+BLZ_API void blz_watch_close(blz_watch *watch);
+
+/* True at some moment during the call. [any thread] */
+BLZ_API bool blz_watch_is_closed(const blz_watch *watch);
+BLZ_API size_t blz_watch_senders(blz_watch *watch);
+BLZ_API size_t blz_watch_receivers(blz_watch *watch);
+
+/* ---- Sending ---- */
+
+/*
+ * Makes *value the latest, also if there are no receivers. 0, or -EPIPE: closed. Never waits for
+ * readers. [any thread]
+ */
+BLZ_API int blz_watch_send(const blz_watch_sender *tx, const void *value);
+
+/* The same; what was the latest is copied to *old. [any thread] */
+BLZ_API int blz_watch_replace(const blz_watch_sender *tx, const void *value, void *old);
+
+/*
+ * Changes the latest value: `modify` is called with a copy of it, in *scratch, which has room for
+ * one value, and what is then there is sent, unless it returned false. No lock is held meanwhile:
+ * if another sender was faster, it is called again with a copy of that one's value. 1: sent, 0: it
+ * returned false, -EPIPE: closed. [any thread]
+ */
+BLZ_API int blz_watch_send_if_modified(const blz_watch_sender *tx, void *scratch,
+                                       blz_watch_modifier modify, void *arg);
+
+/* The latest value, for a sender. [any thread] */
+BLZ_API void blz_watch_sender_get(const blz_watch_sender *tx, void *value);
+
+/* Awaits the moment when there are no receivers: 0. Interruptible. [task] */
+BLZ_API blz_future *blz_watch_closed(blz_watch_op *op, const blz_watch_sender *tx);
+
+/* The same on a thread of your own. [any thread but a worker] */
+static inline int blz_watch_closed_wait(const blz_watch_sender *tx)
+{
+    blz_watch_op op;
+    return (int)blz_wait(blz_watch_closed(&op, tx));
+}
+
+/* ---- Receiving ---- */
+
+/* Copies the latest value: 1 if the receiver has not seen it, 0 if it has. [any thread] */
+BLZ_API int blz_watch_get(const blz_watch_receiver *rx, void *value);
+
+/* The same, and it has been seen now. [any thread; one at a time] */
+BLZ_API int blz_watch_get_and_update(blz_watch_receiver *rx, void *value);
+
+/* 1: there is a value that has not been seen; 0: none; -EPIPE: nor will there be. [any thread] */
+BLZ_API int blz_watch_has_changed(const blz_watch_receiver *rx);
+
+/* As if the latest value had not been seen; as if it had. [any thread; one at a time] */
+BLZ_API void blz_watch_mark_changed(blz_watch_receiver *rx);
+BLZ_API void blz_watch_mark_unchanged(blz_watch_receiver *rx);
+
+/* The try form of blz_watch_changed: 0, -EAGAIN, or -EPIPE. [any thread; one at a time] */
+BLZ_API int blz_watch_try_changed(blz_watch_receiver *rx);
+
+/*
+ * Awaits a value that has not been seen, which counts as seen then: 0, or -EPIPE. Interruptible:
+ * with -ECANCELED nothing has been seen. [task]
+ */
+BLZ_API blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx);
+
+/*
+ * Awaits that predicate(arg, &value) is true of the latest value, seen or not, which is then in
+ * *value: 0; -EPIPE: closed, and it is not true of the last value. It is called in polls, with no
+ * lock held, for each value that the receiver comes to see; those are seen. Interruptible. [task]
+ */
+BLZ_API blz_future *blz_watch_wait_for(blz_watch_op *op, blz_watch_receiver *rx, void *value,
+                                       blz_watch_predicate predicate, void *arg);
+
+/* The same on a thread of your own. [any thread but a worker] */
+static inline int blz_watch_changed_wait(blz_watch_receiver *rx)
+{
+    blz_watch_op op;
+    return (int)blz_wait(blz_watch_changed(&op, rx));
+}
+
+static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
+                                          blz_watch_predicate predicate, void *arg)
+{
+    blz_watch_op op;
+    return (int)blz_wait(blz_watch_wait_for(&op, rx, value, predicate, arg));
+}
+
+/*
+ * BLZ_WATCH(name, type) defines, for values of `type`:
+ *
+ *     name_sender, name_receiver      handles; .raw is that of the functions above
+ *     name_op                         an operation
+ *     rc = name_new(&tx, &rx, initial)
+ *     tx = name_sender_clone(&tx)     name_sender_drop(&tx)
+ *     rx = name_subscribe(&tx)        rx = name_receiver_clone(&rx)     name_receiver_drop(&rx)
+ *     rc = name_send(&tx, value)      rc = name_replace(&tx, value, &old)
+ *     rc = name_send_modify(&tx, fn, arg)               void fn(void *arg, type *value)
+ *     rc = name_send_if_modified(&tx, fn, arg)          bool fn(void *arg, type *value)
+ *     rc = name_get(&rx, &value)      rc = name_get_and_update(&rx, &value)
+ *     BLZ_AWAIT(rc, name_changed(&op, &rx))             name_changed_wait(&rx)
+ *     BLZ_AWAIT(rc, name_wait_for(&op, &rx, &value, fn, arg))
+ *                                                       bool fn(void *arg, const type *value)
+ */
+#define BLZ_WATCH(name, type)             \
+    typedef struct name##_sender {        \
+        blz_watch_sender raw;             \
+    } name##_sender;                      \
+    typedef struct name##_receiver {      \
+        blz_watch_receiver raw;           \
+    } name##_receiver;                    \
+    typedef struct name##_op {            \
+        blz_watch_op op;                  \
+        bool (*fn)(void *, const type *); \
+        void *arg;                        \
+    } name##_op;                          \
+    BLZ_WATCH_HANDLES_(name, type)        \
+    BLZ_WATCH_SEND_(name, type)           \
+    BLZ_WATCH_RECV_(name, type)
+
+#define BLZ_WATCH_INLINE_ static inline __attribute__((unused))
+
+#define BLZ_WATCH_HANDLES_(name, type)                                                      \
+    BLZ_WATCH_INLINE_ int name##_new(name##_sender *tx, name##_receiver *rx, type initial)  \
+    {                                                                                       \
+        return blz_watch_new(&tx->raw, rx ? &rx->raw : NULL, &initial, sizeof(type), NULL); \
+    }                                                                                       \
+    BLZ_WATCH_INLINE_ name##_sender name##_sender_clone(const name##_sender *tx)            \
+    {                                                                                       \
+        name##_sender other = {blz_watch_sender_clone(&tx->raw)};                           \
+        return other;                                                                       \
+    }                                                                                       \
+    BLZ_WATCH_INLINE_ name##_receiver name##_subscribe(const name##_sender *tx)             \
+    {                                                                                       \
+        name##_receiver rx = {blz_watch_subscribe(&tx->raw)};                               \
+        return rx;                                                                          \
+    }                                                                                       \
+    BLZ_WATCH_INLINE_ name##_receiver name##_receiver_clone(const name##_receiver *rx)      \
+    {                                                                                       \
+        name##_receiver other = {blz_watch_receiver_clone(&rx->raw)};                       \
+        return other;                                                                       \
+    }                                                                                       \
+    BLZ_WATCH_INLINE_ void name##_sender_drop(name##_sender *tx)                            \
+    {                                                                                       \
+        blz_watch_sender_drop(&tx->raw);                                                    \
+    }                                                                                       \
+    BLZ_WATCH_INLINE_ void name##_receiver_drop(name##_receiver *rx)                        \
+    {                                                                                       \
+        blz_watch_receiver_drop(&rx->raw);                                                  \
+    }
+
+#define BLZ_WATCH_SEND_(name, type)                                                               \
+    BLZ_WATCH_INLINE_ int name##_send(const name##_sender *tx, type value)                        \
+    {                                                                                             \
+        return blz_watch_send(&tx->raw, &value);                                                  \
+    }                                                                                             \
+    BLZ_WATCH_INLINE_ int name##_replace(const name##_sender *tx, type value, type *old)          \
+    {                                                                                             \
+        return blz_watch_replace(&tx->raw, &value, old);                                          \
+    }                                                                                             \
+    struct name##_modify_ {                                                                       \
+        void (*always)(void *, type *);                                                           \
+        bool (*perhaps)(void *, type *);                                                          \
+        void *arg;                                                                                \
+    };                                                                                            \
+    BLZ_WATCH_INLINE_ bool name##_call_modify_(void *arg, void *value)                            \
+    {                                                                                             \
+        struct name##_modify_ *m = (struct name##_modify_ *)arg;                                  \
+        if (m->perhaps)                                                                           \
+            return m->perhaps(m->arg, (type *)value);                                             \
+        m->always(m->arg, (type *)value);                                                         \
+        return true;                                                                              \
+    }                                                                                             \
+    BLZ_WATCH_INLINE_ int name##_send_modify(const name##_sender *tx, void (*fn)(void *, type *), \
+                                             void *arg)                                           \
+    {                                                                                             \
+        struct name##_modify_ m = {fn, NULL, arg};                                                \
+        type scratch;                                                                             \
+        int rc = blz_watch_send_if_modified(&tx->raw, &scratch, name##_call_modify_, &m);         \
+        return rc < 0 ? rc : 0;                                                                   \
+    }                                                                                             \
+    BLZ_WATCH_INLINE_ int name##_send_if_modified(const name##_sender *tx,                        \
+                                                  bool (*fn)(void *, type *), void *arg)          \
+    {                                                                                             \
+        struct name##_modify_ m = {NULL, fn, arg};                                                \
+        type scratch;                                                                             \
+        return blz_watch_send_if_modified(&tx->raw, &scratch, name##_call_modify_, &m);           \
+    }
+
+#define BLZ_WATCH_RECV_(name, type)                                                                \
+    BLZ_WATCH_INLINE_ int name##_get(const name##_receiver *rx, type *value)                       \
+    {                                                                                              \
+        return blz_watch_get(&rx->raw, value);                                                     \
+    }                                                                                              \
+    BLZ_WATCH_INLINE_ int name##_get_and_update(name##_receiver *rx, type *value)                  \
+    {                                                                                              \
+        return blz_watch_get_and_update(&rx->raw, value);                                          \
+    }                                                                                              \
+    BLZ_WATCH_INLINE_ blz_future *name##_changed(name##_op *op, name##_receiver *rx)               \
+    {                                                                                              \
+        return blz_watch_changed(&op->op, &rx->raw);                                               \
+    }                                                                                              \
+    BLZ_WATCH_INLINE_ int name##_changed_wait(name##_receiver *rx)                                 \
+    {                                                                                              \
+        return blz_watch_changed_wait(&rx->raw);                                                   \
+    }                                                                                              \
+    BLZ_WATCH_INLINE_ bool name##_call_predicate_(void *arg, const void *value)                    \
+    {                                                                                              \
+        name##_op *op = (name##_op *)arg;                                                          \
+        return op->fn(op->arg, (const type *)value);                                               \
+    }                                                                                              \
+    BLZ_WATCH_INLINE_ blz_future *name##_wait_for(name##_op *op, name##_receiver *rx, type *value, \
+                                                  bool (*fn)(void *, const type *), void *arg)     \
+    {                                                                                              \
+        op->fn = fn;                                                                               \
+        op->arg = arg;                                                                             \
+        return blz_watch_wait_for(&op->op, &rx->raw, value, name##_call_predicate_, op);           \
+    }
+
+BLZ_END_DECLS
+#endif

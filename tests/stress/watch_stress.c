@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watches under load: senders on threads and in tasks, readers that only read, that wait for
+ * changes, that wait for a value, that give up all the time. Nobody sees a mixture of two values or
+ * goes back to an older one; everybody sees the last one; modifications by several senders add up.
+ */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = 9, SENDERS = 3 };
+
+/* Long enough to be torn: every word is the same. */
+struct value {
+    uint64_t words[WORDS];
+};
+
+BLZ_WATCH(state, struct value)
+
+static void check_whole(const struct value *v)
+{
+    for (int i = 1; i < WORDS; i++)
+        check(v->words[i] == v->words[0]);
+}
+
+static void count_one(void *arg, struct value *v)
+{
+    (void)arg;
+    check_whole(v);
+    for (int i = 0; i < WORDS; i++)
+        v->words[i]++;
+}
+
+/* ---- readers ---- */
+
+struct reader {
+    state_receiver rx;
+    uint64_t last, end;
+    bool polls; /* does nothing but read */
+};
+
+static void see(uint64_t *last, const struct value *v)
+{
+    check_whole(v);
+    check(v->words[0] >= *last);
+    *last = v->words[0];
+}
+
+static void *read_on_thread(void *arg)
+{
+    struct reader *reader = arg;
+    struct value v;
+    int rc = 0;
+
+    while (rc != -EPIPE) {
+        rc = reader->polls ? blz_watch_has_changed(&reader->rx.raw)
+                           : state_changed_wait(&reader->rx);
+        if (reader->polls || rc == 0) {
+            state_get_and_update(&reader->rx, &v);
+            see(&reader->last, &v);
+        }
+    }
+    check(reader->last == reader->end);
+    state_receiver_drop(&reader->rx);
+    return NULL;
+}
+
+struct follows {
+    BLZ_FRAME;
+    state_receiver rx;
+    uint64_t last, end, given_up;
+    bool restless;
+    struct value value;
+    int64_t rc;
+    blz_timeout limit;
+    blz_future yield;
+    state_op op;
+};
+
+BLZ_ASYNC(follows)
+{
+    BLZ_BEGIN;
+    for (;;) {
+        if (self->restless && self->given_up++ % 4 != 3) {
+            BLZ_AWAIT(self->rc,
+                      blz_with_timeout(&self->limit, 0, state_changed(&self->op, &self->rx)));
+            if (self->rc == -ETIMEDOUT) {
+                BLZ_AWAIT(self->rc, blz_yield(&self->yield));
+                continue;
+            }
+        } else {
+            BLZ_AWAIT(self->rc, state_changed(&self->op, &self->rx));
+        }
+        if (self->rc == -EPIPE)
+            break;
+        check(self->rc == 0);
+        state_get(&self->rx, &self->value);
+        see(&self->last, &self->value);
+    }
+    check(self->last == self->end);
+    state_receiver_drop(&self->rx);
+    BLZ_END(0);
+}
+
+static bool is_at(void *arg, const struct value *v)
+{
+    check_whole(v);
+    return v->words[0] >= *(uint64_t *)arg;
+}
+
+struct waits_for {
+    BLZ_FRAME;
+    state_receiver rx;
+    uint64_t wanted, end;
+    struct value value;
+    int64_t rc;
+    state_op op;
+};
+
+BLZ_ASYNC(waits_for)
+{
+    BLZ_BEGIN;
+    while (self->wanted < self->end) {
+        self->wanted += (self->end - self->wanted + 1) / 2;
+        BLZ_AWAIT(self->rc,
+                  state_wait_for(&self->op, &self->rx, &self->value, is_at, &self->wanted));
+        check(self->rc == 0 && self->value.words[0] >= self->wanted);
+        self->wanted = self->value.words[0];
+    }
+    state_receiver_drop(&self->rx);
+    BLZ_END(0);
+}
+
+/* ---- senders: each counts up ---- */
+
+struct counts {
+    BLZ_FRAME;
+    state_sender tx;
+    uint64_t left;
+    int64_t rc;
+    blz_future yield;
+};
+
+BLZ_ASYNC(counts)
+{
+    BLZ_BEGIN;
+    for (; self->left > 0; self->left--) {
+        check(state_send_modify(&self->tx, count_one, NULL) == 0);
+        if (self->left % 8 == 0)
+            BLZ_AWAIT(self->rc, blz_yield(&self->yield));
+    }
+    state_sender_drop(&self->tx);
+    BLZ_END(0);
+}
+
+struct counter {
+    state_sender tx;
+    uint64_t left;
+};
+
+static void *count_on_thread(void *arg)
+{
+    struct counter *counter = arg;
+
+    for (; counter->left > 0; counter->left--)
+        check(state_send_modify(&counter->tx, count_one, NULL) == 0);
+    state_sender_drop(&counter->tx);
+    return NULL;
+}
+
+static void nobody_sees_a_mixture_or_goes_back(unsigned workers)
+{
+    uint64_t count = (uint64_t)scaled(100000), end = SENDERS * count;
+    blz_rt *rt = new_rt(&(blz_options){.workers = workers});
+    struct counter counter = {.left = count};
+    struct reader readers[2] = {{.end = end, .polls = true}, {.end = end}};
+    blz_handle handles[5];
+    pthread_t threads[3];
+
+    check(state_new(&counter.tx, &readers[0].rx, (struct value){{0}}) == 0);
+    readers[1].rx = state_receiver_clone(&readers[0].rx);
+    for (int i = 0; i < 2; i++)
+        check(BLZ_SPAWN_ON(rt, &handles[i], follows, .rx = state_subscribe(&counter.tx), .end = end,
+                           .restless = i == 1) == 0);
+    check(BLZ_SPAWN_ON(rt, &handles[2], waits_for, .rx = state_subscribe(&counter.tx),
+                       .end = end) == 0);
+    for (int i = 3; i < 5; i++)
+        check(BLZ_SPAWN_ON(rt, &handles[i], counts, .tx = state_sender_clone(&counter.tx),
+                           .left = count) == 0);
+    for (int i = 0; i < 2; i++)
+        threads[i] = start_thread(read_on_thread, &readers[i]);
+    threads[2] = start_thread(count_on_thread, &counter);
+    for (int i = 0; i < 5; i++)
+        check(blz_handle_wait(&handles[i]) == 0 && handles[i].result == 0);
+    for (int i = 0; i < 3; i++)
+        join_thread(threads[i]);
+    free_rt(rt);
+}
+
+static void two_workers(void **unused)
+{
+    (void)unused;
+    allow_seconds(120);
+    nobody_sees_a_mixture_or_goes_back(2);
+}
+
+static void four_workers(void **unused)
+{
+    (void)unused;
+    allow_seconds(120);
+    nobody_sees_a_mixture_or_goes_back(4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(two_workers),
+        TEST(four_workers),
+    };
+    return RUN_TESTS(tests);
+}
