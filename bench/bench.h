@@ -47,6 +47,7 @@ extern const struct bench blocking_benches[];
 extern const struct bench oneshot_benches[];
 extern const struct bench broadcast_benches[];
 extern const struct bench notify_benches[];
+extern const struct bench sync_benches[];
 
 /* Of bench/internal: not in the program that uses the library as installed. */
 extern const struct bench wake_benches[];

@@ -18,6 +18,7 @@ static const struct bench *const tables[] = {
     oneshot_benches,
     broadcast_benches,
     notify_benches,
+    sync_benches,
 #ifndef BLITZ_BENCH_SHARED
     wake_benches,
 #endif

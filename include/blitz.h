@@ -15,6 +15,7 @@
 #include <blitz/fd.h>
 #include <blitz/future.h>
 #include <blitz/io.h>
+#include <blitz/mutex.h>
 #include <blitz/notify.h>
 #include <blitz/once.h>
 #include <blitz/oneshot.h>

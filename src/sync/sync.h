@@ -74,6 +74,17 @@ static inline void waiters_append(blz_waiters *queue, blz_waiter *waiter)
     queue->last = waiter;
 }
 
+static inline void waiters_prepend(blz_waiters *queue, blz_waiter *waiter)
+{
+    waiter->prev = NULL;
+    waiter->next = queue->first;
+    if (queue->first)
+        queue->first->prev = waiter;
+    else
+        queue->last = waiter;
+    queue->first = waiter;
+}
+
 static inline void waiters_remove(blz_waiters *queue, blz_waiter *waiter)
 {
     if (waiter->prev)
@@ -114,6 +125,14 @@ static inline void waiter_enqueue(blz_waiter *waiter, blz_waiters *queue, blz_cx
     waiter->waker = blz_cx_waker(cx);
     blz__store(&waiter->state, WAITER_QUEUED, RELAXED); /* the queue's lock orders it */
     waiters_append(queue, waiter);
+}
+
+/* The same, in front of all others. */
+static inline void waiter_enqueue_first(blz_waiter *waiter, blz_waiters *queue, blz_cx *cx)
+{
+    waiter->waker = blz_cx_waker(cx);
+    blz__store(&waiter->state, WAITER_QUEUED, RELAXED);
+    waiters_prepend(queue, waiter);
 }
 
 /*
