@@ -211,6 +211,7 @@ static blz_poll begin(blz_notify_op *op, blz_cx *cx)
         if (take_permit(op->notify, &word))
             return blz_future_done(&op->future, 0);
     }
+    blz__plain_write(&op->waiter.waker);
     op->waiter.waker = blz_cx_waker(cx);
     if (!wait_alone_or_queue(op, word)) {
         blz_waker_drop(&op->waiter.waker);
@@ -255,8 +256,10 @@ static blz_poll begin_enabled(blz_notify_op *op, blz_cx *cx)
     waker = blz_cx_waker(cx);
     blz__lock_acquire(lock_of(op->notify));
     queued = blz__load(&op->waiter.state, RELAXED) == WAITER_QUEUED; /* ordered by the lock */
-    if (queued)
+    if (queued) {
+        blz__plain_write(&op->waiter.waker);
         op->waiter.waker = waker;
+    }
     blz__lock_release(lock_of(op->notify));
     if (!queued) { /* who has taken it found no waker, and serves it in a moment */
         blz_waker_drop(&waker);

@@ -122,6 +122,7 @@ static inline bool waiter_is_served(const blz_waiter *waiter)
 /* Joins the queue, under its lock, with a waker of the task being polled. */
 static inline void waiter_enqueue(blz_waiter *waiter, blz_waiters *queue, blz_cx *cx)
 {
+    blz__plain_write(&waiter->waker);
     waiter->waker = blz_cx_waker(cx);
     blz__store(&waiter->state, WAITER_QUEUED, RELAXED); /* the queue's lock orders it */
     waiters_append(queue, waiter);
@@ -166,6 +167,7 @@ static inline bool wake_list_full(const wake_list *list)
 /* The waiter is out of the queue: gives it its new state, and with that back to its future. */
 static inline void waiter_serve(blz_waiter *waiter, uint32_t state, wake_list *list)
 {
+    blz__plain_read(&waiter->waker);
     list->wakers[list->count++] = waiter->waker;
     /* release: what it has been given, and that we are through; pairs with waiter_state */
     blz__store(&waiter->state, state, RELEASE);
@@ -202,6 +204,7 @@ static inline blz_waiters waiters_claim_all(blz_waiters *queue)
 /* After the lock: one is its future's again, and is woken. */
 static inline void waiter_serve_claimed(blz_waiter *waiter, uint32_t state)
 {
+    blz__plain_read(&waiter->waker);
     blz_waker waker = waiter->waker;
 
     /* release: what it has been given, and that we are through; pairs with waiter_state */

@@ -102,10 +102,12 @@ static void begin_pair(struct pair *pair, void (*notifier)(void *))
     pair->notifier = model_start_named(notifier, NULL, "notifier");
 }
 
+/* `data` is read at once: the second may be found ready before its wake has come. */
 static void end_pair(struct pair *pair)
 {
     for (int i = 0; i < 2; i++)
         model_assert(hand_await(&pair->hand, &pair->ops[i].future) == 0);
+    read_data();
     model_free(notify);
     hand_end(&pair->hand);
     model_join(pair->notifier);
@@ -115,6 +117,8 @@ static void notify_one_and_last(void *unused)
 {
     (void)unused;
     blz_notify_one(notify);
+    blz__plain_write(&data);
+    data = 7;
     blz_notify_last(notify);
 }
 
@@ -150,6 +154,8 @@ static void a_baton_goes_through_two_tasks(void)
 static void notify_all(void *unused)
 {
     (void)unused;
+    blz__plain_write(&data);
+    data = 7;
     blz_notify_all(notify);
 }
 

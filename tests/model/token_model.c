@@ -240,6 +240,17 @@ static void two_cancel_at_once(void)
     blz_token_unref(root);
 }
 
+static void one_of_two_cancels_it(void)
+{
+    begin(true);
+    model_thread thread = model_start_named(cancel_child, NULL, "second");
+    cancel_child(NULL);
+    model_join(thread);
+    model_assert(cancels == 1);
+    blz_token_unref(child);
+    blz_token_unref(root);
+}
+
 /* ---- guards ---- */
 
 /* Ready with 5 when it is polled a second time. */
@@ -310,6 +321,7 @@ static const struct model models[] = {
     {"register_against_cancel", register_against_cancel, {.preemptions = 3}},
     {"a_callback_may_unregister_itself", a_callback_may_unregister_itself, {.preemptions = 2}},
     {"two_cancel_at_once", two_cancel_at_once, {.preemptions = 2}},
+    {"one_of_two_cancels_it", one_of_two_cancels_it, {.preemptions = 3}},
     {"a_guard_ends_with_its_token",
      a_guard_ends_with_its_token,
      {.preemptions = 2, .stale_reads = 1}},
