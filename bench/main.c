@@ -19,6 +19,7 @@ static const struct bench *const tables[] = {
     broadcast_benches,
     notify_benches,
     sync_benches,
+    channel_benches,
 #ifndef BLITZ_BENCH_SHARED
     wake_benches,
 #endif

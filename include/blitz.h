@@ -9,6 +9,7 @@
 #include <blitz/base.h>
 #include <blitz/blocking.h>
 #include <blitz/broadcast.h>
+#include <blitz/channel.h>
 #include <blitz/combine.h>
 #include <blitz/connect.h>
 #include <blitz/dns.h>

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Receiving. The fast path: take the first message, copy it, free the slot, and look whether
+ * senders wait. A receiver that finds nothing says that it waits, looks once more, and joins the
+ * queue; then a sender copies the message to where the receiver wants it (flow.c).
+ *
+ * Data before the end: a channel that has been closed gives -EPIPE only when it is drained: nothing
+ * in it, nobody in the middle of sending, no permits.
+ */
+#include "channel/ring.h"
+
+/* ---- fast ---- */
+
+blz_slot_ blz_channel_take_(blz_channel *ch)
+{
+    return blz_unlikely(is_unbounded(ch)) ? blz__chain_take(ch) : ring_take(ch);
+}
+
+void blz_channel_release_(blz_channel *ch, blz_slot_ slot)
+{
+    if (blz_unlikely(is_unbounded(ch))) {
+        blz__chain_release(ch, slot);
+        blz__chain_clean_up(ch);
+        return;
+    }
+    ring_release(ch, slot);
+    fence_light(ch); /* pairs with fence_heavy in look_again_for_room */
+    if (blz_unlikely(blz__load(&ch->head, RELAXED) & SEND_WAIT))
+        blz__channel_look_around(ch);
+}
+
+static bool recv_fast(blz_channel *ch, void *elem)
+{
+    blz_slot_ slot = blz_channel_take_(ch);
+
+    if (!slot.elem)
+        return false;
+    get_elem(ch, slot, elem);
+    blz_channel_release_(ch, slot);
+    return true;
+}
+
+/* A message that is being written is there in a moment, unless its sender has been interrupted. */
+static bool recv_in_a_moment(blz_channel *ch, void *elem)
+{
+#ifndef BLZ_MODEL
+    enum { LOOKS = 50 };
+    for (int i = 0; i < LOOKS; i++) {
+        if (blz_channel_is_empty(ch))
+            return false;
+        blz__spin_hint();
+        if (recv_fast(ch, elem))
+            return true;
+    }
+#endif
+    (void)ch, (void)elem;
+    return false;
+}
+
+/* After a look that found nothing. What was sent before the close is seen with it. */
+int blz_channel_recv_slow_(blz_channel *ch, void *elem)
+{
+    if (recv_in_a_moment(ch, elem))
+        return 0;
+    if (!blz_channel_is_closed(ch))
+        return -EAGAIN;
+    if (recv_fast(ch, elem))
+        return 0;
+    return blz__channel_is_drained(ch) ? -EPIPE : -EAGAIN;
+}
+
+int blz_receiver_try_recv(const blz_receiver *rx, void *elem)
+{
+    return recv_fast(rx->channel, elem) ? 0 : blz_channel_recv_slow_(rx->channel, elem);
+}
+
+/* More of them, behind the first `have`: how many there are then. */
+static uint32_t recv_more(blz_channel *ch, char *elems, uint32_t have, uint32_t count)
+{
+    while (have < count && recv_fast(ch, elems + (size_t)have * ch->elem_size))
+        have++;
+    return have;
+}
+
+int64_t blz_receiver_try_recv_many(const blz_receiver *rx, void *elems, uint32_t count)
+{
+    int rc = count > 0 ? blz_receiver_try_recv(rx, elems) : 0;
+
+    if (rc < 0 || count == 0)
+        return rc;
+    return recv_more(rx->channel, elems, 1, count);
+}
+
+/* ---- futures ---- */
+
+/* A message: 0; -EPIPE; or joins the queue: -EAGAIN. */
+static int recv_or_wait(blz_channel_op *op, blz_cx *cx)
+{
+    blz_channel *ch = op->channel;
+    blz_slot_ slot;
+    int rc = 0;
+
+    if (recv_fast(ch, op->elem))
+        return 0;
+    blz__lock_acquire(&ch->lock);
+    blz__channel_expect_receiver(ch);
+    slot = blz__channel_take_locked(ch);
+    if (!slot.elem)
+        rc = blz__channel_is_drained(ch) ? -EPIPE : -EAGAIN;
+    if (rc == -EAGAIN)
+        waiter_enqueue(&op->waiter, &ch->receivers, cx);
+    blz__lock_release(&ch->lock);
+    if (slot.elem) {
+        get_elem(ch, slot, op->elem);
+        blz_channel_release_(ch, slot);
+    }
+    return rc;
+}
+
+static blz_poll recv_start(blz_channel_op *op, blz_cx *cx)
+{
+    int rc;
+
+    if (!blz_coop_take(cx))
+        return BLZ_PENDING;
+    rc = recv_or_wait(op, cx);
+    if (rc != -EAGAIN)
+        return blz_future_done(&op->future, rc);
+    op->future.line = OP_WAITING;
+    blz_coop_give_back(cx);
+    return BLZ_PENDING;
+}
+
+blz_poll blz_channel_recv_poll_(blz_future *future, blz_cx *cx)
+{
+    blz_channel_op *op = (blz_channel_op *)future;
+
+    if (future->line == OP_START)
+        return recv_start(op, cx);
+    if (future->line == OP_CANCELLED)
+        return blz_future_done(future, -ECANCELED);
+    return blz__channel_op_waited(op);
+}
+
+static blz_poll recv_many_poll(blz_future *future, blz_cx *cx)
+{
+    blz_channel_op *op = (blz_channel_op *)future;
+
+    if (op->count == 0)
+        return blz_future_done(future, 0);
+    if (blz_channel_recv_poll_(future, cx) == BLZ_PENDING)
+        return BLZ_PENDING;
+    if (future->result == 0)
+        future->result = recv_more(op->channel, op->elem, 1, op->count);
+    return BLZ_READY;
+}
+
+void blz_channel_recv_cancel_(blz_future *future, blz_cx *cx)
+{
+    blz_channel_op *op = (blz_channel_op *)future;
+
+    (void)cx;
+    if (future->line == OP_START ||
+        (future->line == OP_WAITING && blz__channel_op_leave(op, &op->channel->receivers)))
+        future->line = OP_CANCELLED;
+}
+
+blz_future *blz_receiver_recv(blz_channel_op *op, const blz_receiver *rx, void *elem)
+{
+    static const blz_future_ops ops = {.name = "channel_recv",
+                                       .poll = blz_channel_recv_poll_,
+                                       .cancel = blz_channel_recv_cancel_};
+
+    return blz_channel_op_init_(op, &ops, rx->channel, elem);
+}
+
+blz_future *blz_receiver_recv_many(blz_channel_op *op, const blz_receiver *rx, void *elems,
+                                   uint32_t count)
+{
+    static const blz_future_ops ops = {.name = "channel_recv_many",
+                                       .poll = recv_many_poll,
+                                       .cancel = blz_channel_recv_cancel_};
+
+    blz_channel_op_init_(op, &ops, rx->channel, elems);
+    op->count = count;
+    return &op->future;
+}
