@@ -58,7 +58,7 @@ static void put_owned(blz_broadcast *b, uint64_t pos, const void *elem, struct e
 }
 
 /* 1: it is not there any more. */
-static int get_owned(blz_broadcast *b, uint64_t pos, void *elem)
+static BLZ_NOINLINE int get_owned(blz_broadcast *b, uint64_t pos, void *elem)
 {
     owned_slot *slot = slot_at(b, pos);
     int rc = 1;
@@ -117,7 +117,7 @@ static int64_t finish_sending(blz_broadcast *b)
     return receivers;
 }
 
-static int64_t send_owned(blz_broadcast *b, const void *elem)
+static BLZ_NOINLINE int64_t send_owned(blz_broadcast *b, const void *elem)
 {
     struct evicted old;
     int64_t receivers;
@@ -206,7 +206,7 @@ int blz_broadcast_try_recv(blz_broadcast_receiver *rx, void *elem)
 enum { RECV_START, RECV_WAITING, RECV_CANCELLED };
 
 /* False: there is something to be received now, or the channel is closed. */
-static bool wait_for_message(blz_broadcast_op *op, blz_cx *cx)
+static BLZ_NOINLINE bool wait_for_message(blz_broadcast_op *op, blz_cx *cx)
 {
     blz_broadcast *b = op->receiver->channel;
     bool nothing;

@@ -30,28 +30,39 @@ static inline size_t cell_size(size_t size)
     return sizeof(cell) + (size + 7) / 8 * 8;
 }
 
+/* Of the last word of a value, what is not part of it stays zero. */
+static inline void cell_put_word(cell *c, size_t i, const void *value, size_t bytes)
+{
+    uint64_t word = 0;
+
+    memcpy(&word, (const char *)value + 8 * i, bytes);
+    blz__store(&c->words[i], word, RELEASE); /* the number; pairs with cell_get_word */
+}
+
+static inline void cell_get_word(const cell *c, size_t i, void *value, size_t bytes)
+{
+    uint64_t word = blz__load(&c->words[i], ACQUIRE); /* pairs with cell_put_word */
+
+    memcpy((char *)value + 8 * i, &word, bytes);
+}
+
 /* [one at a time] */
 static inline void cell_write(cell *c, uint64_t number, const void *value, size_t size)
 {
     blz__store(&c->number, number, RELAXED); /* published by each of the words */
-    for (size_t i = 0, left = size; left > 0; i++) {
-        size_t part = left < 8 ? left : 8;
-        uint64_t word = 0;
-        memcpy(&word, (const char *)value + 8 * i, part);
-        blz__store(&c->words[i], word, RELEASE); /* the number; pairs with cell_read */
-        left -= part;
-    }
+    for (size_t i = 0; i < size / 8; i++)
+        cell_put_word(c, i, value, 8);
+    if (size % 8)
+        cell_put_word(c, size / 8, value, size % 8);
 }
 
 /* True: *value is value number `number`. False: that has been overwritten. [any thread] */
 static inline bool cell_read(const cell *c, uint64_t number, void *value, size_t size)
 {
-    for (size_t i = 0, left = size; left > 0; i++) {
-        size_t part = left < 8 ? left : 8;
-        uint64_t word = blz__load(&c->words[i], ACQUIRE); /* pairs with cell_write */
-        memcpy((char *)value + 8 * i, &word, part);
-        left -= part;
-    }
+    for (size_t i = 0; i < size / 8; i++)
+        cell_get_word(c, i, value, 8);
+    if (size % 8)
+        cell_get_word(c, size / 8, value, size % 8);
     return blz__load(&c->number, RELAXED) == number; /* after the words, by their acquires */
 }
 

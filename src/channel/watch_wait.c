@@ -47,7 +47,7 @@ int blz_watch_try_changed(blz_watch_receiver *rx)
 enum { WAIT_START, WAIT_QUEUED, WAIT_CANCELLED };
 
 /* A receiver waits for another version than this. False: there is one. */
-static bool wait_for_version(blz_watch_op *op, uint64_t version, blz_cx *cx)
+static BLZ_NOINLINE bool wait_for_version(blz_watch_op *op, uint64_t version, blz_cx *cx)
 {
     blz_watch *w = op->watch;
     bool same;
