@@ -91,7 +91,8 @@ struct blz_cx {
     uint32_t yielded;   /* poll again after the driver has been looked at */
     uint32_t group;     /* wake group of the branch that we are in, from 1; 0: in none */
     uint32_t groups;    /* those in use by the combinators around us */
-    uint32_t woken;     /* those that were woken, and have been answered in this poll */
+    uint32_t woken;     /* those that were woken before this poll */
+    uint32_t answered;  /* and those whose combinators have looked at that */
 };
 
 /* Ends a poll function: stores the result and says ready. */

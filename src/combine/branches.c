@@ -21,11 +21,14 @@
  * Groups. At its first poll a combinator chooses one for each branch, out of those that nobody uses
  * (cx->groups). `owner` says to which branch a group leads. A combinator inside of a branch has
  * groups of its own, and these lead to the branch as well: cx->groups, compared before and after
- * each poll, tells which it has taken or given back. Only who chose a group takes its wakes from
- * the state word, so an inner combinator that is not reached by a poll finds them at the next.
+ * each poll, tells which it has taken or given back. If an inner combinator is not reached by a
+ * poll, its wakes stay for the next (task_keep_woken).
+ *
  * If there are fewer groups than branches, several branches have the same; a wake then polls them
  * all. If there are none at all, or if this is no task (blz_cx.task is NULL), all branches are
- * polled every time, and their wakers are those of whatever is around the combinator.
+ * polled every time, and their wakers are those of whatever is around the combinator. Combinators
+ * side by side, in a future that somebody wrote by hand, may use the same groups without knowing:
+ * what was woken is seen by all that are polled, and both poll a branch.
  *
  * A combinator in a cancelled scope is not refused as a whole (BLZ_FUTURE_ALWAYS): that would
  * follow one `child` and forget what the other branches own. It starts, is told, and refuses each.

@@ -71,6 +71,7 @@ static void end_in_yield(blz_worker *w, blz_task *task, blz_cx *cx)
         task_state_ref(&task->state, TASK_BIAS - cx->refs_left);
     else if (blz_unlikely(cx->refs_left > TASK_BIAS))
         (void)task_state_unref(&task->state, cx->refs_left - TASK_BIAS);
+    task_keep_woken(cx);
     blz__store(&task->stamp, w->now & ~(uint64_t)1, RELAXED);
     stat_inc(w->stats.yields);
     if (cx->budget == 0)
@@ -86,6 +87,7 @@ static void end_in_yield(blz_worker *w, blz_task *task, blz_cx *cx)
 
 static void end_in_pending(blz_worker *w, blz_task *task, blz_cx *cx, uint32_t phase)
 {
+    task_keep_woken(cx);
     blz__store(&task->stamp, w->now & ~(uint64_t)1, RELAXED);
     if (task_state_pend(&task->state, cx->refs_left) == TASK_QUEUE)
         blz__worker_push_back(w, task);

@@ -25,7 +25,7 @@
  *   cancel       scheduled   + CANCEL    rerun       + CANCEL   same       same as wake
  *                + CANCEL                + CANCEL
  *   begin        -           running     running     running    -          worker: polls
- *   take groups  -           -           their bits are cleared -          worker: polls branches
+ *   take groups  -           -           all bits are cleared   -          worker: polls branches
  *   pend         -           -           idle        scheduled  -          worker: queues, if rerun
  *   complete     -           -           complete    complete   -          worker: wakes the joiner
  *   claim (2)    running     fails       fails       fails      fails      dump: reads
@@ -37,9 +37,10 @@
  *
  * Wake groups tell which part of a task was woken. A combinator (src/combine) has one for each of
  * its branches; the wakers made there set its bit together with NOTIFIED, so that the poll which
- * answers the wake finds it. The combinator clears it when it looks, and no one else does: what is
- * not its own stays for whoever it concerns, in this poll or a later one. A bit that is set after
- * its combinator has ended is found by the next one that uses the group, and costs it a poll.
+ * answers the wake finds it. The first combinator that looks takes them all, once in a poll, for
+ * itself and for those that look after it; what is set later is for the next poll, which is certain
+ * to come. Wakes of combinators that the poll did not reach are put back at its end. A bit that is
+ * set after its combinator has ended costs the next one that uses the group a needless poll.
  *
  * References: one is the task's own, from spawn until it completes. Handles and wakers have one
  * each. Two rules save most of the atomic operations:
@@ -194,21 +195,22 @@ static inline enum task_action task_state_wake(uint64_t *word, bool consume)
     return task_state_wake_group(word, 0, consume);
 }
 
-/*
- * The groups that have been woken and not taken, as a mask from group 0. During a poll: those that
- * were woken before it are in here.
- */
-static inline uint32_t task_state_woken(const uint64_t *word)
+/* Takes the groups that have been woken, as a mask from group 0: this poll answers them. */
+static inline uint32_t task_state_take_groups(uint64_t *word)
 {
-    return (uint32_t)(blz__load(word, RELAXED) >> TASK_GROUP_SHIFT);
+    const uint64_t groups = (uint64_t)UINT32_MAX << TASK_GROUP_SHIFT;
+
+    /* What was woken before this poll began is seen here, since the poll began by reading it. */
+    if (!(blz__load(word, RELAXED) & groups))
+        return 0;
+    /* acquire: pairs with the release of a wake that came after this poll began */
+    return (uint32_t)(blz__fetch_and(word, ~groups, ACQUIRE) >> TASK_GROUP_SHIFT);
 }
 
-/* Takes those of `groups` that have been woken: this poll answers them. Gives the others, too. */
-static inline uint32_t task_state_take_groups(uint64_t *word, uint32_t groups)
+/* Puts some of them back, for a later poll. Does not wake. */
+static inline void task_state_keep_groups(uint64_t *word, uint32_t groups)
 {
-    uint64_t bits = (uint64_t)groups << TASK_GROUP_SHIFT;
-    /* acquire: pairs with the release of a wake that came after this poll began */
-    return (uint32_t)(blz__fetch_and(word, ~bits, ACQUIRE) >> TASK_GROUP_SHIFT);
+    blz__fetch_or(word, (uint64_t)groups << TASK_GROUP_SHIFT, RELAXED);
 }
 
 static inline enum task_action task_state_cancel(uint64_t *word)

@@ -154,19 +154,25 @@ static inline blz_task *task_of_waker(const blz_waker *waker, uint64_t *group)
     return task_of_branch_waker(waker, group);
 }
 
-/*
- * The groups that have been woken, as a mask; those in `take` have been answered then. Others that
- * share a group see it until the poll ends. [task]
- */
-static inline uint32_t task_woken_groups(blz_cx *cx, uint32_t take)
+/* The groups that this poll answers, as a mask; those in `mine`, which is not 0, by us. [task] */
+static inline uint32_t task_woken_groups(blz_cx *cx, uint32_t mine)
 {
-    uint32_t woken = task_state_woken(&cx->task->state);
+    if (!cx->answered)
+        cx->woken = task_state_take_groups(&cx->task->state);
+    cx->answered |= mine;
+    return cx->woken;
+}
 
-    if (woken & take) {
-        woken |= task_state_take_groups(&cx->task->state, take);
-        cx->woken |= woken & take;
-    }
-    return woken | cx->woken;
+/*
+ * At the end of a poll: what was woken for a combinator inside of another, and that one did not get
+ * to see, stays for the next poll. [task]
+ */
+static inline void task_keep_woken(const blz_cx *cx)
+{
+    uint32_t rest = cx->woken & cx->groups & ~cx->answered;
+
+    if (blz_unlikely(rest))
+        task_state_keep_groups(&cx->task->state, rest);
 }
 
 /*

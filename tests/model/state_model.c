@@ -255,6 +255,120 @@ static void two_wakes_against_a_yield_are_both_seen(void)
     check_idle(2);
 }
 
+/* ---- wake groups ---- */
+
+/* A combinator with two branches: waker i is of branch i. */
+enum { FIRST_GROUP = 5 };
+
+static void wake_group(unsigned i, bool consume)
+{
+    blz__plain_write(&data[i]);
+    enum task_action action =
+        task_state_wake_group(&task->word, TASK_GROUP(FIRST_GROUP + i), consume);
+    woken[i] = true;
+    act(action);
+}
+
+static void group_waker(void *i)
+{
+    wake_group((unsigned)(uintptr_t)i, true);
+}
+
+static void group_waker_by_reference(void *unused)
+{
+    (void)unused;
+    wake_group(0, false);
+    wake_group(1, true);
+}
+
+/* The combinators look; those of the groups in `unreached` are not polled at all. */
+static void poll_branches(uint32_t unreached)
+{
+    uint32_t taken = task_state_take_groups(&task->word) >> FIRST_GROUP;
+
+    for (unsigned i = 0; i < MAX_WAKERS; i++)
+        if (taken & ~unreached & 1u << i) {
+            blz__plain_read(&data[i]);
+            answered[i] = true;
+        }
+    if (taken & unreached)
+        task_state_keep_groups(&task->word, (taken & unreached) << FIRST_GROUP);
+}
+
+static void run_branches(uint32_t unreached)
+{
+    while (take()) {
+        task_state_begin(&task->word, 1);
+        polls++;
+        blz__plain_write(&task->frame);
+        poll_branches(unreached);
+        pend(TASK_BIAS);
+    }
+}
+
+static void a_woken_branch_is_found_by_the_poll_that_answers(void)
+{
+    set_up(TASK_NOTIFIED | refs(2));
+    model_thread other = start(group_waker, 0);
+    run_branches(0);
+    model_join(other);
+    run_branches(0);
+    check_idle(1);
+}
+
+static void two_branches_of_an_idle_task_are_both_found(void)
+{
+    set_up(refs(3));
+    model_thread first = start(group_waker, 0), second = start(group_waker, 1);
+    run_branches(0);
+    model_join(first);
+    model_join(second);
+    run_branches(0);
+    model_assert(polls <= 2);
+    check_idle(2);
+}
+
+/* The first poll does not come to the second branch. */
+static void a_branch_that_is_not_reached_is_found_by_the_next_poll(void)
+{
+    set_up(TASK_NOTIFIED | refs(2));
+    model_thread other = start(group_waker_by_reference, 0);
+    run_branches(2);
+    model_join(other);
+    run_branches(2);
+    act(task_state_wake(&task->word, false)); /* whatever the reason */
+    run_branches(0);
+    check_idle(2);
+}
+
+static void a_branch_woken_over_a_yield_is_found(void)
+{
+    set_up(TASK_NOTIFIED | refs(2));
+    model_assert(take());
+    task_state_begin(&task->word, 1);
+    model_thread other = start(group_waker, 0);
+    poll_branches(0);
+    task_state_begin(&task->word, 1);
+    poll_branches(0);
+    pend(TASK_BIAS);
+    run_branches(0);
+    model_join(other);
+    run_branches(0);
+    check_idle(1);
+}
+
+static void a_branch_woken_too_late_destroys_the_task_or_does_nothing(void)
+{
+    set_up(TASK_NOTIFIED | refs(3));
+    model_thread first = start(group_waker, 0), second = start(group_waker, 1);
+    model_assert(take());
+    begin();
+    complete(TASK_BIAS);
+    model_join(first);
+    model_join(second);
+    model_assert(destructions == 1 && queueings == 0);
+}
+
 /* ---- the end ---- */
 
 static void the_last_of_two_wakes_and_the_end_destroys(void)
@@ -319,6 +433,19 @@ static void claimer(void *unused)
             blz__plain_read(&task->frame);
             act(task_state_unclaim(&task->word));
         }
+}
+
+/* A dump holds the task while its branch is woken. */
+static void a_branch_woken_during_a_claim_is_found(void)
+{
+    set_up(refs(2));
+    keep_memory = true;
+    model_thread dump = start(claimer, 0), other = start(group_waker, 0);
+    run_branches(0);
+    model_join(dump);
+    model_join(other);
+    run_branches(0);
+    check_idle(1);
 }
 
 static void canceller(void *unused)
@@ -399,6 +526,12 @@ static const struct model models[] = {
     MODEL(a_waker_made_in_a_poll_is_counted, ALL),
     MODEL(a_wake_against_a_yield_is_answered, ALL),
     MODEL(two_wakes_against_a_yield_are_both_seen, .preemptions = 4),
+    MODEL(a_woken_branch_is_found_by_the_poll_that_answers, ALL),
+    MODEL(two_branches_of_an_idle_task_are_both_found, .preemptions = 3),
+    MODEL(a_branch_that_is_not_reached_is_found_by_the_next_poll, .preemptions = 3),
+    MODEL(a_branch_woken_over_a_yield_is_found, ALL),
+    MODEL(a_branch_woken_too_late_destroys_the_task_or_does_nothing, .preemptions = 3),
+    MODEL(a_branch_woken_during_a_claim_is_found, .preemptions = 3),
     MODEL(the_last_of_two_wakes_and_the_end_destroys, .preemptions = 4),
     MODEL(a_waker_made_in_the_last_poll_may_destroy, ALL),
     MODEL(the_last_of_waker_handle_and_end_destroys, .preemptions = 4),

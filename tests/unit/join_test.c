@@ -260,6 +260,53 @@ static void in_a_cancelled_scope_nobody_is_started(void **state)
     }
 }
 
+/* ---- branches that own memory ---- */
+
+struct boxes {
+    BLZ_FRAME;
+    combinator *make;
+    int64_t first; /* what the first branch gives at once */
+    int64_t rc;
+    blz_box boxes[FEW];
+    blz_future *branches[FEW];
+};
+
+static blz_future *make_boxes(struct boxes *self)
+{
+    self->branches[0] = BLZ_BOX(&self->boxes[0], give, .value = self->first);
+    self->branches[1] = BLZ_BOX(&self->boxes[1], yields, .times = 2);
+    self->branches[2] = BLZ_BOX(&self->boxes[2], yields, .times = 1);
+    return self->make(&op, self->branches, FEW);
+}
+
+BLZ_ASYNC(boxes)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, make_boxes(self));
+    BLZ_END(self->rc);
+}
+
+static void boxes_are_freed_whether_they_were_started_or_not(void **state)
+{
+    combinator *const makes[] = {blz_join_array, blz_try_join_array, blz_select_array};
+    const int64_t results[][2] = {{0, 1}, {0, -EIO}, {0, 0}};
+
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        bool fails = i % 2, cancelled = i / 2 % 2;
+        blz_handle handle;
+
+        rt = new_clock_rt(true);
+        assert_int_equal(BLZ_SPAWN_ON(rt, &handle, boxes, .make = makes[i / 4],
+                                      .first = fails ? -EIO : 0),
+                         0);
+        if (cancelled)
+            blz_handle_cancel(&handle);
+        turn_all(rt);
+        assert_int_equal(end(&handle), cancelled ? -ECANCELED : results[i / 4][fails]);
+    } /* and the harness counts blocks */
+}
+
 /* ---- taking turns ---- */
 
 /* Needs one unit of budget in each of its polls, as often as it says; or all that there is. */
@@ -341,6 +388,7 @@ int main(void)
         TEST(what_ends_well_in_spite_of_a_cancel_counts),
         TEST(a_real_error_after_a_cancel_is_reported),
         TEST(in_a_cancelled_scope_nobody_is_started),
+        TEST(boxes_are_freed_whether_they_were_started_or_not),
         TEST(a_branch_that_uses_up_the_budget_leaves_some_to_the_others),
     };
     return RUN_TESTS(tests);

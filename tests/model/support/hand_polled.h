@@ -30,14 +30,21 @@ static inline void hand_begin(hand_polled *hand)
                       {.task = task, .scope = task->root, .budget = 128, .refs_left = TASK_BIAS}};
 }
 
+/* Ends one poll and begins the next, as if the task had yielded. */
+static inline void hand_yield(hand_polled *hand)
+{
+    task_keep_woken(&hand->cx);
+    hand->cx.groups = hand->cx.woken = hand->cx.answered = hand->cx.yielded = 0;
+    task_state_begin(&hand->task->state, 1);
+}
+
 /* Waits for a wake, and answers it. */
 static inline void hand_wait(hand_polled *hand)
 {
     /* as task_state_begin, for a task that stayed running */
     while (!(blz__load(&hand->task->state, ACQUIRE) & TASK_NOTIFIED))
         blz__spin_hint();
-    task_state_begin(&hand->task->state, 1);
-    hand->cx.groups = hand->cx.woken = hand->cx.yielded = 0; /* as for each poll */
+    hand_yield(hand);
 }
 
 /* Polls until it is ready; one that yields is polled again when others have run. */
