@@ -37,7 +37,7 @@ typedef struct blz_worker_stats {
     uint64_t timers_armed;    /* timers put into its wheel */
     uint64_t timers_fired;    /* of these: those that came due */
     uint64_t io_completions;  /* I/O operations that had to wait and are complete */
-    uint64_t io_registered;   /* descriptors registered with its driver, ever; not io_uring */
+    uint64_t io_registered;   /* descriptors registered with its driver, ever */
     uint64_t io_entries;      /* times that its driver entered the kernel */
     uint64_t queue_depth;     /* tasks in its ring now */
     uint64_t busy_ns;         /* time not spent asleep */

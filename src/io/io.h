@@ -166,6 +166,7 @@ enum {
     IO_EDGE = 0x4,       /* io_uring: waits for changes of the readiness */
     IO_HELD = 0x8,       /* io_uring: has its value, and waits for the end of its request */
     IO_QUEUED = 0x10,    /* io_uring: waits in an acceptor */
+    IO_ENDING = 0x20,    /* io_uring: the request to end it waits for room */
 };
 
 /* What blz_io is. */
@@ -271,16 +272,13 @@ bool blz__later_cancel(blz__driver *driver, blz__op *op);
 enum { LEASE_SIZE = 4096 };
 
 /*
- * The buffers of one driver. A backend whose kernel hands them out itself (`give_back` is set)
- * keeps some of them there; the others are kept here, or with the allocator. The pool outlives its
- * driver while a buffer is on loan. See lease.c for who may touch what.
+ * The buffers of one driver: those that are not lent are kept here, or with the allocator. The pool
+ * outlives its driver while a buffer is on loan. See lease.c for who may touch what.
  */
 typedef struct lease_pool {
     struct lease *free; /* the worker's */
     uint32_t nr_free;
     uint32_t nr_lent; /* with the program, as far as the worker knows */
-    void *backend;    /* give_back's */
-    void (*give_back)(struct lease_pool *pool, struct lease *lease); /* [worker]; or NULL */
     blz__lock lock;
     uint32_t nr_returned;   /* by other threads, and not yet known to the worker */
     struct lease *returned; /* these, unless they were too many; atomic: is looked at first */
@@ -291,24 +289,13 @@ typedef struct lease_pool {
 struct lease {
     lease_pool *pool;
     struct lease *next;
-    int32_t id; /* the backend's, or -1 */
-    bool lent;
     char data[LEASE_SIZE];
 };
 
 lease_pool *blz__leases_new(const blz_allocator *allocator); /* NULL: no memory */
 void blz__leases_close(lease_pool *pool);                    /* or NULL */
-void blz__lease_free(lease_pool *pool, struct lease *lease);
-struct lease *blz__lease_take(lease_pool *pool); /* NULL: no memory. [its worker] */
-void blz__lease_give(struct lease *lease);       /* [any thread] */
-
-/* Takes over what other threads have given back. [its worker, or who closes the driver] */
-void blz__leases_fetch(lease_pool *pool);
-
-static inline bool leases_were_returned(const lease_pool *pool)
-{
-    return blz__load(&pool->returned, RELAXED) != NULL; /* a hint: the list is under the lock */
-}
+struct lease *blz__lease_take(lease_pool *pool);             /* NULL: no memory. [its worker] */
+void blz__lease_give(struct lease *lease);                   /* [any thread] */
 
 /* Fills in what the program gets. */
 static inline void lease_hand_out(blz_buf *buf, struct lease *lease, size_t len)

@@ -26,9 +26,17 @@ lease_pool *blz__leases_new(const blz_allocator *allocator)
     return pool;
 }
 
-void blz__lease_free(lease_pool *pool, struct lease *lease)
+static void free_lease(const blz_allocator *allocator, struct lease *lease)
 {
-    blz__free(&pool->allocator, lease, sizeof *lease, _Alignof(struct lease));
+    blz__free(allocator, lease, sizeof *lease, _Alignof(struct lease));
+}
+
+static void free_list(const blz_allocator *allocator, struct lease *lease)
+{
+    for (struct lease *next; lease; lease = next) {
+        next = lease->next;
+        free_lease(allocator, lease);
+    }
 }
 
 static void free_pool(lease_pool *pool)
@@ -41,10 +49,8 @@ static void free_pool(lease_pool *pool)
 /* [its worker] */
 static void keep(lease_pool *pool, struct lease *lease)
 {
-    if (lease->id >= 0) {
-        pool->give_back(pool, lease);
-    } else if (pool->nr_free >= MAX_KEPT) {
-        blz__lease_free(pool, lease);
+    if (pool->nr_free >= MAX_KEPT) {
+        free_lease(&pool->allocator, lease);
     } else {
         lease->next = pool->free;
         pool->free = lease;
@@ -52,7 +58,8 @@ static void keep(lease_pool *pool, struct lease *lease)
     }
 }
 
-void blz__leases_fetch(lease_pool *pool)
+/* Takes over what other threads have given back. [its worker, or who closes the driver] */
+static void fetch_returned(lease_pool *pool)
 {
     struct lease *lease, *next;
 
@@ -70,27 +77,21 @@ void blz__leases_fetch(lease_pool *pool)
 
 void blz__leases_close(lease_pool *pool)
 {
-    struct lease *free, *next;
+    struct lease *late;
     bool last;
 
     if (!pool)
         return;
-    blz__leases_fetch(pool);
-    free = pool->free;
+    blz_allocator allocator = pool->allocator;
+    fetch_returned(pool);
+    free_list(&allocator, pool->free);
     blz__lock_acquire(&pool->lock);
-    pool->nr_lent -= pool->nr_returned; /* since the fetch */
+    late = pool->returned; /* since the fetch */
+    pool->nr_lent -= pool->nr_returned;
     pool->closed = true;
-    struct lease *late = pool->returned;
     last = pool->nr_lent == 0;
-    blz__lock_release(&pool->lock);
-    for (; free; free = next) {
-        next = free->next;
-        blz__lease_free(pool, free);
-    }
-    for (; late; late = next) {
-        next = late->next;
-        blz__lease_free(pool, late);
-    }
+    blz__lock_release(&pool->lock); /* unless this was the last, the pool is others' now */
+    free_list(&allocator, late);
     if (last)
         free_pool(pool);
 }
@@ -99,8 +100,8 @@ struct lease *blz__lease_take(lease_pool *pool)
 {
     struct lease *lease;
 
-    if (blz_unlikely(!pool->free) && leases_were_returned(pool))
-        blz__leases_fetch(pool);
+    if (blz_unlikely(!pool->free) && blz__load(&pool->returned, RELAXED))
+        fetch_returned(pool);
     lease = pool->free;
     if (blz_likely(lease != NULL)) {
         pool->free = lease->next;
@@ -110,43 +111,33 @@ struct lease *blz__lease_take(lease_pool *pool)
         if (!lease)
             return NULL;
         lease->pool = pool;
-        lease->id = -1;
-        lease->lent = true;
     }
     pool->nr_lent++;
     return lease;
 }
 
-/* The driver is closed: it is nobody's but the allocator's. Releases the lock. */
-static void drop_locked(lease_pool *pool, struct lease *lease)
-{
-    bool last = --pool->nr_lent == 0;
-
-    blz__lock_release(&pool->lock);
-    blz__lease_free(pool, lease);
-    if (last)
-        free_pool(pool);
-}
-
+/*
+ * It is counted as returned, and kept for the worker if there are not too many. Behind the lock the
+ * pool may be gone at any moment, with the last of its buffers.
+ */
 static BLZ_NOINLINE void give_from_elsewhere(lease_pool *pool, struct lease *lease)
 {
-    bool kept;
+    blz_allocator allocator = pool->allocator;
+    bool kept = false, last = false;
 
     blz__lock_acquire(&pool->lock);
     if (pool->closed) {
-        drop_locked(pool, lease);
-        return;
-    }
-    /* One that the kernel hands out must go back there. */
-    kept = lease->id >= 0 || pool->nr_returned < MAX_KEPT;
-    pool->nr_returned++;
-    if (kept) {
+        last = --pool->nr_lent == 0;
+    } else if (pool->nr_returned++ < MAX_KEPT) {
+        kept = true;
         lease->next = pool->returned;
-        blz__store(&pool->returned, lease, RELAXED);
+        blz__store(&pool->returned, lease, RELAXED); /* the worker looks without the lock first */
     }
     blz__lock_release(&pool->lock);
     if (!kept)
-        blz__lease_free(pool, lease);
+        free_lease(&allocator, lease);
+    if (last)
+        free_pool(pool);
 }
 
 void blz__lease_give(struct lease *lease)

@@ -60,7 +60,7 @@ static struct io *next_waiting(const struct io *io)
 
 static bool make_room(struct acceptor *a)
 {
-    const blz_allocator *allocator = a->driver->allocator;
+    const blz_allocator *allocator = a->driver->set.allocator;
     uint32_t room = a->room ? a->room * 2 : FIRST_ROOM;
     int *kept = blz__alloc(allocator, room * sizeof *kept, _Alignof(int));
 
@@ -126,7 +126,7 @@ void blz__uring_accept_retry(struct uring_driver *d)
 
 static void release(struct acceptor *a)
 {
-    const blz_allocator *allocator = a->driver->allocator;
+    const blz_allocator *allocator = a->driver->set.allocator;
     struct acceptor **link = &a->driver->acceptors;
 
     while (*link != a)
@@ -157,7 +157,7 @@ static struct acceptor *find(struct uring_driver *d, const blz__fd *fd)
 /* NULL: no memory, or the listener is being closed. */
 static struct acceptor *make(struct uring_driver *d, const struct io *io)
 {
-    struct acceptor *a = blz__alloc(d->allocator, sizeof *a, _Alignof(struct acceptor));
+    struct acceptor *a = blz__alloc(d->set.allocator, sizeof *a, _Alignof(struct acceptor));
 
     if (!a)
         return NULL;
@@ -168,8 +168,8 @@ static struct acceptor *make(struct uring_driver *d, const struct io *io)
     a->io.op.waker = blz_waker_callback(&a->ended);
     a->io.fd = io->fd;
     a->io.generation = io->generation;
-    if (blz__fd_enter_for(&a->io, d->base.worker) < 0) {
-        blz__free(d->allocator, a, sizeof *a, _Alignof(struct acceptor));
+    if (blz__fd_enter_for(&a->io, uring_base(d)->worker) < 0) {
+        blz__free(d->set.allocator, a, sizeof *a, _Alignof(struct acceptor));
         return NULL;
     }
     a->next = d->acceptors;
@@ -195,7 +195,7 @@ bool blz__uring_accept(struct uring_driver *d, struct io *io)
     if (!a && (!(io->flags & IO_STAYS) || !(a = make(d, io))))
         return false;
     if (a->taken < a->count) {
-        blz__io_complete(&d->base, io, a->kept[a->taken++]);
+        blz__io_complete(uring_base(d), io, a->kept[a->taken++]);
         return true;
     }
     io->driver = 0;
@@ -234,7 +234,7 @@ void blz__uring_accept_cancel(struct uring_driver *d, struct io *io)
         return;
     }
     unlink_waiting(a, io);
-    blz__io_complete(&d->base, io, -ECANCELED);
+    blz__io_complete(uring_base(d), io, -ECANCELED);
 }
 
 /* Those whose cancellation was put off until the request had ended. */
@@ -245,7 +245,7 @@ static void end_cancelled(struct acceptor *a)
         if (!(blz__load(&io->op.events, RELAXED) & OP_CANCEL))
             continue;
         unlink_waiting(a, io);
-        blz__io_complete(&a->driver->base, io, -ECANCELED);
+        blz__io_complete(uring_base(a->driver), io, -ECANCELED);
     }
 }
 
@@ -275,7 +275,7 @@ void blz__uring_acceptor_stop(struct uring_driver *d, struct io *io)
     while (a->waiting) {
         struct io *waiting = a->waiting;
         unlink_waiting(a, waiting);
-        blz__io_complete(&d->base, waiting, -ECANCELED);
+        blz__io_complete(uring_base(d), waiting, -ECANCELED);
     }
     a->stopping = true;
     if (a->armed)
@@ -291,7 +291,7 @@ static void hand_out(struct acceptor *a, int64_t value)
     struct io *io = a->waiting;
 
     unlink_waiting(a, io);
-    blz__io_complete(&a->driver->base, io, value);
+    blz__io_complete(uring_base(a->driver), io, value);
 }
 
 static void on_connection(struct acceptor *a, int fd)
@@ -304,7 +304,7 @@ static void on_connection(struct acceptor *a, int fd)
         withdraw(a);
 }
 
-void blz__uring_on_accept(struct uring_driver *d, struct io *io, int res, uint32_t flags)
+void blz__uring_on_accept(struct io *io, int res, uint32_t flags)
 {
     struct acceptor *a = (struct acceptor *)io;
 
@@ -314,7 +314,6 @@ void blz__uring_on_accept(struct uring_driver *d, struct io *io, int res, uint32
         hand_out(a, res);
     if (flags & IORING_CQE_F_MORE)
         return;
-    d->in_flight--;
     a->armed = a->withdrawing = false;
     if (a->stopping)
         blz__op_event(&io->op); /* may be the last: it is gone then */

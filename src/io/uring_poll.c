@@ -64,8 +64,7 @@ static int64_t value_of(struct io *io, int res)
 static void complete(struct uring_driver *d, struct io *io, int64_t value)
 {
     io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_HELD);
-    uring_note_room(io, value);
-    blz__io_complete(&d->base, io, value);
+    blz__io_complete(uring_base(d), io, value);
 }
 
 void blz__uring_polled(struct uring_driver *d, struct io *io, int res)
@@ -73,7 +72,6 @@ void blz__uring_polled(struct uring_driver *d, struct io *io, int res)
     int64_t value;
 
     if (io->progress & IO_HELD) {
-        blz__uring_take_back(d, io); /* it has ended before it could be asked to */
         complete(d, io, io->op.value);
         return;
     }

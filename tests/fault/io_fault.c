@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the talk ---- */
 
@@ -141,12 +142,17 @@ static const struct fault everywhere[] = {
     {FAULTY_RECV, EINTR, IS_MADE_UP_FOR},    {FAULTY_EVENTFD, EMFILE, MAY_BE_TOLD},
 };
 
+static const struct fault of_epoll[] = {
+    {FAULTY_EPOLL_CREATE1, EMFILE, MAY_BE_TOLD},
+    {FAULTY_EPOLL_CTL, ENOSPC, MAY_BE_TOLD},
+    {FAULTY_EPOLL_PWAIT2, EINTR, IS_MADE_UP_FOR},
+    {FAULTY_EPOLL_PWAIT2, ENOSYS, IS_MADE_UP_FOR},
+};
+
 static const struct fault of_readiness[] = {
-    {FAULTY_ACCEPT4, ENFILE, MAY_BE_TOLD},         {FAULTY_ACCEPT4, EINTR, IS_MADE_UP_FOR},
-    {FAULTY_CONNECT, ENETUNREACH, IS_TOLD},        {FAULTY_EPOLL_CREATE1, EMFILE, MAY_BE_TOLD},
-    {FAULTY_EPOLL_CTL, ENOSPC, MAY_BE_TOLD},       {FAULTY_EPOLL_PWAIT2, EINTR, IS_MADE_UP_FOR},
-    {FAULTY_EPOLL_PWAIT2, ENOSYS, IS_MADE_UP_FOR}, {FAULTY_PPOLL, EINTR, IS_MADE_UP_FOR},
-    {FAULTY_PPOLL, ENOMEM, IS_MADE_UP_FOR},        {FAULTY_PPOLL, EINVAL, IS_MADE_UP_FOR},
+    {FAULTY_ACCEPT4, ENFILE, MAY_BE_TOLD},  {FAULTY_ACCEPT4, EINTR, IS_MADE_UP_FOR},
+    {FAULTY_CONNECT, ENETUNREACH, IS_TOLD}, {FAULTY_PPOLL, EINTR, IS_MADE_UP_FOR},
+    {FAULTY_PPOLL, ENOMEM, IS_MADE_UP_FOR}, {FAULTY_PPOLL, EINVAL, IS_MADE_UP_FOR},
 };
 
 static const struct fault of_ring[] = {
@@ -155,9 +161,8 @@ static const struct fault of_ring[] = {
     {FAULTY_URING_SUBMIT, EAGAIN, IS_MADE_UP_FOR},
     {FAULTY_URING_SUBMIT_AND_WAIT, EINTR, IS_MADE_UP_FOR},
     {FAULTY_URING_SUBMIT_AND_GET_EVENTS, EBUSY, IS_MADE_UP_FOR},
-    {FAULTY_URING_SUBMIT_AND_WAIT_TIMEOUT, EINTR, IS_MADE_UP_FOR},
-    {FAULTY_URING_SUBMIT_AND_WAIT_TIMEOUT, EAGAIN, IS_MADE_UP_FOR},
-    {FAULTY_URING_REGISTER_BUF_RING, EINVAL, IS_MADE_UP_FOR},
+    {FAULTY_URING_SUBMIT_AND_GET_EVENTS, EINTR, IS_MADE_UP_FOR},
+    {FAULTY_URING_REGISTER_EVENTFD, ENOMEM, MAY_BE_TOLD},
     {FAULTY_URING_REGISTER_RING_FD, EINVAL, IS_MADE_UP_FOR},
 };
 
@@ -216,6 +221,7 @@ static void every_call_fails_in_turn(void **state)
         if (!is_used(&io_configs[i]))
             continue;
         fail_all(&io_configs[i], everywhere, COUNT(everywhere));
+        fail_all(&io_configs[i], of_epoll, COUNT(of_epoll));
         if (strcmp(io_configs[i].options.backend, "io_uring") == 0)
             fail_all(&io_configs[i], of_ring, COUNT(of_ring));
         else
@@ -242,6 +248,62 @@ static void a_ring_without_room_takes_it_later(void **state)
             for (size_t f = 0; f < COUNT(of_ring); f++)
                 if (of_ring[f].outcome == IS_MADE_UP_FOR)
                     fail_in_turn(&io_configs[i], &of_ring[f], 1);
+}
+
+enum { MANY = 16 };
+
+/* So many are asked to end, and there is room for one request. False: there always was room. */
+static bool many_are_cancelled(blz_rt *rt, bool data_comes_first)
+{
+    blz_handle tasks[MANY];
+    bool was_full;
+    struct pair pairs[MANY];
+
+    for (int i = 0; i < MANY; i++) {
+        open_pair(&pairs[i], rt, PAIR_PIPE_IN);
+        assert_int_equal(BLZ_SPAWN_ON(rt, &tasks[i], does_io, .kind = IO_READ,
+                                      .ref = pairs[i].ours),
+                         0);
+        turn_all(rt);
+    }
+    fail_call(FAULTY_URING_SUBMIT, 1, true, EBUSY);
+    for (int i = 0; i < MANY; i++) {
+        if (data_comes_first)
+            assert_int_equal(write(pairs[i].far, "x", 1), 1);
+        blz_handle_cancel(&tasks[i]);
+    }
+    for (int i = 0; i < MANY; i++)
+        while (!blz_handle_done(&tasks[i]))
+            assert_true(blz_rt_turn(rt) >= 0);
+    was_full = stop_failing(FAULTY_URING_SUBMIT);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(blz_handle_wait(&tasks[i]), 0);
+        assert_true(tasks[i].result == -ECANCELED || (data_comes_first && tasks[i].result == 1));
+        close_pair(&pairs[i]);
+    }
+    return was_full;
+}
+
+static void a_request_to_end_waits_for_room(void **state)
+{
+    (void)state;
+    for (int i = 0; i < nr_io_configs; i++) {
+        blz_options options = io_configs[i].options;
+        if (strcmp(options.backend, "io_uring") != 0 || !is_used(&io_configs[i]))
+            continue;
+        options.embedded = true;
+        options.max_io_completions = 1;
+        options.event_interval = 1000;
+        for (int data = 0; data < 2; data++) {
+            bool was_full = false;
+            for (int tries = 0; tries < 100 && !was_full; tries++) {
+                blz_rt *rt = new_rt(&options);
+                was_full = many_are_cancelled(rt, data);
+                free_rt(rt);
+            }
+            assert_true(was_full);
+        }
+    }
 }
 
 /* ---- memory ---- */
@@ -280,6 +342,7 @@ int main(void)
         TEST(every_call_fails_in_turn),
         TEST(a_mode_that_the_kernel_does_not_know_is_done_without),
         TEST(a_ring_without_room_takes_it_later),
+        TEST(a_request_to_end_waits_for_room),
         TEST(every_allocation_fails_in_turn),
     };
     return RUN_TESTS(tests);

@@ -67,13 +67,8 @@ WRAP_URING(FAULTY_URING_SUBMIT_AND_WAIT, io_uring_submit_and_wait,
            (struct io_uring * ring, unsigned count), (ring, count))
 WRAP_URING(FAULTY_URING_SUBMIT_AND_GET_EVENTS, io_uring_submit_and_get_events,
            (struct io_uring * ring), (ring))
-WRAP_URING(FAULTY_URING_SUBMIT_AND_WAIT_TIMEOUT, io_uring_submit_and_wait_timeout,
-           (struct io_uring * ring, struct io_uring_cqe **cqe, unsigned count,
-            struct __kernel_timespec *time, sigset_t *mask),
-           (ring, cqe, count, time, mask))
-WRAP_URING(FAULTY_URING_REGISTER_BUF_RING, io_uring_register_buf_ring,
-           (struct io_uring * ring, struct io_uring_buf_reg *reg, unsigned flags),
-           (ring, reg, flags))
+WRAP_URING(FAULTY_URING_REGISTER_EVENTFD, io_uring_register_eventfd,
+           (struct io_uring * ring, int fd), (ring, fd))
 WRAP_URING(FAULTY_URING_REGISTER_RING_FD, io_uring_register_ring_fd, (struct io_uring * ring),
            (ring))
 #endif

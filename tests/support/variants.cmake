@@ -33,8 +33,8 @@ foreach(source IN LISTS fault)
     foreach(call IN ITEMS pthread_create calloc mmap madvise eventfd syscall socket bind listen accept4
             connect blz__call_recv blz__call_send recvmsg sendmsg epoll_create1 epoll_ctl epoll_pwait2 ppoll
             io_uring_queue_init_params io_uring_submit io_uring_submit_and_wait
-            io_uring_submit_and_get_events io_uring_submit_and_wait_timeout
-            io_uring_register_buf_ring io_uring_register_ring_fd)
+            io_uring_submit_and_get_events io_uring_register_eventfd
+            io_uring_register_ring_fd)
         target_link_options(fault_${name} PRIVATE LINKER:--wrap=${call})
     endforeach()
     # The wrappers are found although the library comes after them.

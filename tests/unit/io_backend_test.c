@@ -21,7 +21,7 @@
 
 /* ---- the filter ---- */
 
-enum { MAX_RULES = 4, ANY = -1, REGISTER_PBUF_RING = 22 };
+enum { MAX_RULES = 4, ANY = -1 };
 
 /* Makes a system call fail; `second`: only if its second argument is that. */
 struct rule {
@@ -199,12 +199,6 @@ static int a_ring_that_cannot_be_set_up(void)
     return talk_on(NULL, "epoll", "io_uring was refused: not permitted", 0);
 }
 
-static int no_buffer_rings(void)
-{
-    refuse(&(struct rule){SYS_io_uring_register, EINVAL, REGISTER_PBUF_RING}, 1);
-    return talk_on(&(blz_options){.backend = "io_uring"}, "io_uring", "asked for", 0);
-}
-
 static int neither_ring_nor_epoll(void)
 {
     const struct rule rules[] = {{SYS_io_uring_setup, ENOSYS, ANY},
@@ -277,7 +271,6 @@ static const struct {
     {"no_descriptors", no_descriptors, false},
     {"a_ring_that_cannot_be_entered", a_ring_that_cannot_be_entered, true},
     {"a_ring_that_cannot_be_set_up", a_ring_that_cannot_be_set_up, true},
-    {"no_buffer_rings", no_buffer_rings, true},
     {"neither_ring_nor_epoll", neither_ring_nor_epoll, false},
     {"nothing_at_all", nothing_at_all, false},
     {"epoll_without_precise_waits", epoll_without_precise_waits, false},

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An epoll set a worker, for ready.c. The set reports the level that it finds when it is asked, of
+ * descriptors that have had an edge; an end that comes after the data may thus be reported with the
+ * data, and once.
+ *
+ * An epoll set knows a descriptor once. Where a program has attached a foreign one a second time
+ * (blitz/fd.h), the second entry registers a duplicate of it.
+ */
+#include "io/epoll_set.h"
+
+#include "base/alloc.h"
+#include "io/wake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { DEFAULT_EVENTS = 256 };
+
+/* ---- registrations ---- */
+
+static int watch_duplicate(int epfd, blz__fd *entry, struct epoll_event *event)
+{
+    int fd = fcntl(entry->fd, F_DUPFD_CLOEXEC, 0), rc;
+
+    if (fd < 0)
+        return -errno;
+    if (epoll_ctl(epfd, EPOLL_CTL_ADD, fd, event) == 0) {
+        entry->copy = (uintptr_t)fd;
+        entry->state |= FD_COPIED;
+        return 0;
+    }
+    rc = -errno;
+    close(fd);
+    return rc;
+}
+
+static int watch(ready_driver *ready, blz__fd *entry, uint64_t token)
+{
+    int epfd = epoll_set_of(&ready->base)->epfd;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET,
+                                .data = {.u64 = token}};
+
+    if (epoll_ctl(epfd, EPOLL_CTL_ADD, entry->fd, &event) == 0)
+        return 0;
+    if (errno == EEXIST && (entry->flags & FD_FOREIGN))
+        return watch_duplicate(epfd, entry, &event);
+    return -errno;
+}
+
+static void unwatch(ready_driver *ready, blz__fd *entry)
+{
+    bool copied = entry->state & FD_COPIED;
+    int fd = copied ? (int)entry->copy : entry->fd;
+
+    epoll_ctl(epoll_set_of(&ready->base)->epfd, EPOLL_CTL_DEL, fd, NULL);
+    if (copied) {
+        close(fd);
+        entry->state &= (uint8_t)~FD_COPIED;
+        entry->copy = 0;
+    }
+}
+
+static const ready_kernel kernel = {watch, unwatch};
+
+/* ---- life ---- */
+
+static int open_fds(epoll_set *set)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data = {.u64 = 0}};
+    int rc;
+
+    set->epfd = epoll_create1(EPOLL_CLOEXEC);
+    if (set->epfd < 0)
+        return -errno;
+    set->wake_fd = blz__wake_open();
+    rc = set->wake_fd;
+    if (rc >= 0 && epoll_ctl(set->epfd, EPOLL_CTL_ADD, set->wake_fd, &event) < 0) {
+        rc = -errno;
+        close(set->wake_fd);
+    }
+    if (rc < 0)
+        close(set->epfd);
+    return rc < 0 ? rc : 0;
+}
+
+static void free_memory(epoll_set *set)
+{
+    blz__leases_close(set->ready.base.leases);
+    if (set->events)
+        blz__free(set->allocator, set->events, set->max_events * sizeof *set->events,
+                  _Alignof(struct epoll_event));
+}
+
+int blz__epoll_set_open(epoll_set *set, const blz__driver_ops *ops, const blz_options *options,
+                        const blz_allocator *allocator)
+{
+    uint32_t max = options->max_io_completions ? options->max_io_completions : DEFAULT_EVENTS;
+    int rc;
+
+    *set = (epoll_set){.ready = {.base = {.ops = ops, .leases = blz__leases_new(allocator)},
+                                 .kernel = &kernel},
+                       .allocator = allocator,
+                       .embedded = options->embedded,
+                       .max_events = max};
+    set->events = blz__alloc(allocator, max * sizeof *set->events, _Alignof(struct epoll_event));
+    rc = set->events && set->ready.base.leases ? open_fds(set) : -ENOMEM;
+    if (rc < 0)
+        free_memory(set);
+    return rc;
+}
+
+void blz__epoll_set_close(epoll_set *set)
+{
+    close(set->wake_fd);
+    close(set->epfd);
+    free_memory(set);
+}
+
+/* ---- edges ---- */
+
+/* Urgent data counts as an end: a read stops where it is, short of what is behind it. */
+static unsigned meaning_of(uint32_t events)
+{
+    unsigned what = 0;
+
+    if (events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        what |= READY_IN;
+    if (events & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        what |= READY_IN_ENDED;
+    if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+        what |= READY_OUT;
+    if (events & (EPOLLHUP | EPOLLERR))
+        what |= READY_OUT_ENDED;
+    return what;
+}
+
+static int wait_for_events(epoll_set *set, int64_t deadline_ns)
+{
+    struct timespec left = blz__time_left(deadline_ns);
+    int n;
+
+    stat_entry(&set->ready.base);
+    n = epoll_pwait2(set->epfd, set->events, (int)set->max_events,
+                     deadline_ns == INT64_MAX ? NULL : &left, NULL);
+    if (n < 0 && errno == ENOSYS)
+        n = epoll_wait(set->epfd, set->events, (int)set->max_events,
+                       blz__time_left_ms(deadline_ns, &left));
+    return n;
+}
+
+void blz__epoll_set_look(epoll_set *set, int64_t deadline_ns)
+{
+    int n = wait_for_events(set, deadline_ns);
+
+    for (int i = 0; i < n; i++)
+        if (set->events[i].data.u64 != 0) /* not woken */
+            blz__ready_edge(&set->ready, set->events[i].data.u64,
+                            meaning_of(set->events[i].events));
+}
+
+void blz__epoll_set_wake(blz__driver *driver)
+{
+    blz__wake_send(epoll_set_of(driver)->wake_fd);
+}
+
+int blz__epoll_set_fd(blz__driver *driver)
+{
+    return epoll_set_of(driver)->epfd;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests to the ring: making them, putting them off, asking for their end. Entries are prepared
+ * when operations are submitted, and go to the kernel in one batch when the worker next looks at
+ * its driver.
+ *
+ * `user_data` is the operation, which owns its memory until the completion without F_MORE has been
+ * seen. The lowest bit marks the completion of a cancel request, which is counted as an event of
+ * its own: as long as it is outstanding the operation is not ready, so it cannot be reused under
+ * it.
+ *
+ * Kinds that the ring does not know, or knows in a way that we cannot use (anything written to a
+ * pipe would raise SIGPIPE), wait for readiness in the ring and are then attempted.
+ */
+#include "io/uring.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+/* ---- entries ---- */
+
+struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d)
+{
+    struct io_uring_sqe *sqe;
+
+    if (blz_unlikely(!d->enabled))
+        blz__uring_enable(d);
+    sqe = io_uring_get_sqe(&d->ring);
+    if (blz_unlikely(!sqe)) {
+        stat_entry(uring_base(d));
+        io_uring_submit(&d->ring);
+        sqe = io_uring_get_sqe(&d->ring);
+    }
+    return sqe;
+}
+
+static void prep(struct io_uring_sqe *sqe, struct io *io)
+{
+    int fd = io->fd->fd;
+
+    switch ((enum io_kind)io->op.kind) {
+    case IO_READ:
+        io_uring_prep_read(sqe, fd, io->buf, (unsigned)io_clamp(io->len), (uint64_t)-1);
+        break;
+    case IO_READV:
+        io_uring_prep_readv(sqe, fd, io->buf, (unsigned)io->len, (uint64_t)-1);
+        break;
+    case IO_ACCEPT:
+        io_uring_prep_accept(sqe, fd, NULL, NULL, SOCK_CLOEXEC);
+        break;
+    case IO_CONNECT:
+        io_uring_prep_connect(sqe, fd, io->buf, (socklen_t)io->len);
+        break;
+    case IO_WRITE:
+    case IO_WRITEV:
+    case IO_PEEK:
+    case IO_LEASE:
+    case IO_RECVMSG:
+    case IO_SENDMSG:
+    case IO_SENDFILE:
+    case IO_POLL:
+    case IO_CALL:
+    case IO_KINDS:
+        blz__uring_prep_poll(sqe, io);
+        break;
+    }
+}
+
+/* ---- submitting ---- */
+
+/* What the set is for. The answer does not change while the operation is in flight. */
+static bool waits_in_set(const struct io *io)
+{
+    enum { IN_RING = 1u << IO_ACCEPT | 1u << IO_CONNECT | 1u << IO_POLL | 1u << IO_ACCEPTOR };
+
+    return (io->fd->flags & FD_SOCKET) && !(1u << io->op.kind & IN_RING);
+}
+
+static void put_off(struct uring_driver *d, struct io *io)
+{
+    io->driver = 0;
+    if (d->put_off)
+        d->put_off_last->driver = (uint64_t)(uintptr_t)io;
+    else
+        d->put_off = io;
+    d->put_off_last = io;
+}
+
+/* False: it is not in there. */
+static bool take_back(struct uring_driver *d, struct io *io)
+{
+    for (struct io *i = d->put_off, *last = NULL; i; last = i, i = next_put_off(i)) {
+        if (i != io)
+            continue;
+        if (last)
+            last->driver = i->driver;
+        else
+            d->put_off = next_put_off(i);
+        if (d->put_off_last == i)
+            d->put_off_last = last;
+        return true;
+    }
+    return false;
+}
+
+static bool submit_now(struct uring_driver *d, struct io *io)
+{
+    struct io_uring_sqe *sqe = blz__uring_sqe(d);
+
+    if (blz_unlikely(!sqe))
+        return false;
+    if (io->progress & IO_POLLED)
+        blz__uring_prep_poll(sqe, io);
+    else
+        prep(sqe, io);
+    io_uring_sqe_set_data(sqe, io);
+    d->in_flight++;
+    return true;
+}
+
+void blz__uring_submit_again(struct uring_driver *d, struct io *io)
+{
+    if (!submit_now(d, io))
+        put_off(d, io);
+}
+
+void blz__uring_submit_poll(struct uring_driver *d, struct io *io)
+{
+    io->progress |= IO_POLLED;
+    blz__uring_submit_again(d, io);
+}
+
+void blz__uring_submit(blz__driver *driver, blz__op *op)
+{
+    struct uring_driver *d = uring_of(driver);
+    struct io *io = (struct io *)op;
+
+    if (blz_likely(waits_in_set(io))) {
+        blz__ready_submit(driver, op);
+        return;
+    }
+    io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_HELD | IO_ENDING);
+    if (io->op.kind != IO_ACCEPT || !blz__uring_accept(d, io))
+        blz__uring_submit_again(d, io);
+}
+
+/* ---- cancelling ---- */
+
+static bool cancel_now(struct uring_driver *d, struct io *io)
+{
+    struct io_uring_sqe *sqe = blz__uring_sqe(d);
+
+    if (blz_unlikely(!sqe))
+        return false;
+    blz__op_expect(&io->op);
+    io_uring_prep_cancel(sqe, io, 0);
+    io_uring_sqe_set_data64(sqe, (uint64_t)(uintptr_t)io | URING_CANCEL);
+    d->in_flight++;
+    return true;
+}
+
+void blz__uring_ask_to_end(struct uring_driver *d, struct io *io)
+{
+    if (cancel_now(d, io))
+        return;
+    io->progress |= IO_ENDING;
+    put_off(d, io);
+}
+
+void blz__uring_hold(struct uring_driver *d, struct io *io)
+{
+    io->progress |= IO_HELD;
+    blz__uring_ask_to_end(d, io);
+}
+
+void blz__uring_has_ended(struct uring_driver *d, struct io *io)
+{
+    if (blz_likely(!(io->progress & IO_ENDING)))
+        return;
+    take_back(d, io); /* it has ended before it could be asked to */
+    io->progress &= (uint8_t)~IO_ENDING;
+}
+
+void blz__uring_cancel(blz__driver *driver, blz__op *op)
+{
+    struct uring_driver *d = uring_of(driver);
+    struct io *io = (struct io *)op;
+
+    if (io->op.kind == IO_ACCEPTOR)
+        blz__uring_acceptor_stop(d, io);
+    else if (waits_in_set(io))
+        blz__ready_cancel(driver, op);
+    else if (io->progress & IO_HELD)
+        return; /* has its value, and is ending */
+    else if (io->progress & IO_QUEUED)
+        blz__uring_accept_cancel(d, io);
+    else if (blz_unlikely(d->put_off != NULL) && take_back(d, io))
+        blz__io_complete(driver, io, -ECANCELED);
+    else
+        blz__uring_ask_to_end(d, io);
+}
+
+void blz__uring_let_go(blz__driver *driver)
+{
+    struct uring_driver *d = uring_of(driver);
+
+    if (!d->enabled || io_uring_sq_ready(&d->ring) == 0)
+        return;
+    stat_entry(driver);
+    io_uring_submit_and_get_events(&d->ring);
+}
+
+/* ---- what has been put off ---- */
+
+static bool try_again(struct uring_driver *d, struct io *io)
+{
+    bool done = io->progress & IO_ENDING ? cancel_now(d, io) : submit_now(d, io);
+
+    if (done)
+        io->progress &= (uint8_t)~IO_ENDING;
+    return done;
+}
+
+void blz__uring_submit_put_off(struct uring_driver *d)
+{
+    while (d->put_off) {
+        struct io *io = d->put_off, *next = next_put_off(io);
+        if (!try_again(d, io))
+            return;
+        d->put_off = next;
+        if (!next)
+            d->put_off_last = NULL;
+    }
+}
