@@ -292,6 +292,24 @@ static void one_for_all_is_not_passed_on(void **state)
     assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
 }
 
+/* One for all does not make a wait swallow the permit that comes after it. */
+static void a_wait_that_was_ended_takes_no_permit(void **state)
+{
+    blz_notify notify = BLZ_NOTIFY_INIT;
+    blz_future scope = {0};
+    blz_cx cx = cx_for(&scope);
+    blz_notify_op op;
+
+    (void)state;
+    blz_notify_await(&op, &notify);
+    assert_false(blz_notify_enable(&op));
+    blz_notify_all(&notify);
+    blz_notify_one(&notify);
+    assert_int_equal(poll_once(&op.future, &cx), BLZ_READY);
+    assert_int_equal(op.future.result, 0);
+    assert_int_equal(blz_notify_try_wait(&notify), 0);
+}
+
 struct waits_enabled {
     BLZ_FRAME;
     blz_notify *notify;
@@ -553,6 +571,7 @@ int main(void)
         TEST(enabling_takes_a_stored_permit),
         TEST(disabling_passes_a_permit_on),
         TEST(one_for_all_is_not_passed_on),
+        TEST(a_wait_that_was_ended_takes_no_permit),
         TEST(an_enabled_wait_of_a_task_is_woken),
         TEST(an_enabled_wait_in_a_cancelled_scope_leaves_the_queue),
         TEST(a_cancelled_wait_leaves_the_queue),
