@@ -8,6 +8,7 @@
 struct contest {
     blz_mutex mutex;
     blz_semaphore semaphore;
+    blz_rwlock rwlock;
     uint64_t rounds; /* of each task */
     uint64_t count;  /* guarded by the mutex */
     bool yields;     /* while holding it */
@@ -56,6 +57,24 @@ BLZ_ASYNC(acquirer)
     BLZ_END(0);
 }
 
+struct reader {
+    BLZ_FRAME;
+    struct contest *contest;
+    uint64_t i;
+    int64_t rc;
+    blz_rwlock_op op;
+};
+
+BLZ_ASYNC(reader)
+{
+    BLZ_BEGIN;
+    for (self->i = 0; self->i < self->contest->rounds; self->i++) {
+        BLZ_AWAIT(self->rc, blz_rwlock_read(&self->op, &self->contest->rwlock));
+        blz_rwlock_read_unlock(&self->contest->rwlock);
+    }
+    BLZ_END(0);
+}
+
 /* ---- so many tasks of one kind ---- */
 
 typedef int (*starter)(blz_handle *handle, struct contest *contest);
@@ -96,12 +115,18 @@ static int start_acquirer(blz_handle *handle, struct contest *contest)
     return BLZ_SPAWN_JOIN(handle, acquirer, .contest = contest);
 }
 
+static int start_reader(blz_handle *handle, struct contest *contest)
+{
+    return BLZ_SPAWN_JOIN(handle, reader, .contest = contest);
+}
+
 static void run_contest(struct run *run, starter start, uint64_t tasks, bool yields)
 {
     static struct contest contest;
 
     contest = (struct contest){.mutex = BLZ_MUTEX_INIT,
                                .semaphore = BLZ_SEMAPHORE_INIT(4),
+                               .rwlock = BLZ_RWLOCK_INIT,
                                .rounds = run->n / tasks,
                                .yields = yields};
     run->n = contest.rounds * tasks;
@@ -184,10 +209,22 @@ static void sem_64tasks_4permits_yield(struct run *run)
     run_contest(run, start_acquirer, 64, true);
 }
 
+static void rwlock_read_1(struct run *run)
+{
+    run_contest(run, start_reader, 1, false);
+}
+
+static void rwlock_read_8(struct run *run)
+{
+    run_contest(run, start_reader, 8, false);
+}
+
 const struct bench sync_benches[] = {
     {"mutex_uncontended", 5000000, mutex_uncontended, false},
     {"mutex_100tasks", 2000000, mutex_100tasks, false},
     {"mutex_100tasks_yield", 500000, mutex_100tasks_yield, false},
+    {"rwlock_read_1", 5000000, rwlock_read_1, false},
+    {"rwlock_read_8", 5000000, rwlock_read_8, false},
     {"sem_uncontended", 5000000, sem_uncontended, false},
     {"sem_64tasks_4permits_yield", 500000, sem_64tasks_4permits_yield, false},
     {NULL, 0, NULL, false},

@@ -22,6 +22,7 @@
 #include <blitz/oneshot.h>
 #include <blitz/pipe.h>
 #include <blitz/runtime.h>
+#include <blitz/rwlock.h>
 #include <blitz/semaphore.h>
 #include <blitz/signal.h>
 #include <blitz/socket.h>
