@@ -127,6 +127,7 @@ BLZ_ASYNC(count_all)
             break; /* no more */
         report(self);
     }
+    BLZ_AWAIT(self->rc, blz_scope_join(&self->wait, &self->scope));
     if (self->nr_files > 1)
         print_counts(&self->total, "total");
     BLZ_END(self->nr_failed);

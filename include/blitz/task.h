@@ -185,6 +185,8 @@ BLZ_API blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope);
 /*
  * Awaits the next child to end, in the order in which they do: 1 and *out (its result and frame;
  * detach it), or 0 when there are no more. Children taken this way are no longer the scope's.
+ * Interruptible: -ECANCELED, no child has been taken, and they run on. So it may be a branch of a
+ * blz_select; and a parent that was cancelled goes on to blz_scope_join, as it must in any case.
  */
 BLZ_API blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope, blz_handle *out);
 

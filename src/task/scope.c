@@ -202,19 +202,23 @@ static struct link *take_ended(struct scope *s)
     return link;
 }
 
+/* future.line of blz_scope_next */
+enum { NEXT_WAITING, NEXT_STOPPED };
+
 static blz_poll next_poll(blz_future *future, blz_cx *cx)
 {
     blz_scope_wait *op = (blz_scope_wait *)future;
     struct scope *s = scope_of(op->scope);
     blz_waker unused = {NULL, NULL};
     struct link *link;
-    bool wait;
+    bool more, wait;
 
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
     blz__lock_acquire(&s->lock);
     link = take_ended(s);
-    wait = !link && s->nr_live > 0;
+    more = !link && s->nr_live > 0;
+    wait = more && future->line != NEXT_STOPPED;
     if (!wait) {
         unused = s->waker;
         s->waker = (blz_waker){NULL, NULL};
@@ -228,7 +232,7 @@ static blz_poll next_poll(blz_future *future, blz_cx *cx)
         return BLZ_PENDING;
     }
     if (!link)
-        return blz_future_done(future, 0);
+        return blz_future_done(future, more ? -ECANCELED : 0);
     *op->out = (blz_handle){link->task, task_result(link->task)};
     return blz_future_done(future, 1);
 }
@@ -248,8 +252,14 @@ static blz_poll join_poll(blz_future *future, blz_cx *cx)
     return blz_future_done(future, scope_of(op->scope)->failure);
 }
 
+static void next_cancel(blz_future *future, blz_cx *cx)
+{
+    (void)cx;
+    future->line = NEXT_STOPPED;
+}
+
 /* The children are told, and still awaited. */
-static void wait_cancel(blz_future *future, blz_cx *cx)
+static void join_cancel(blz_future *future, blz_cx *cx)
 {
     (void)cx;
     blz_scope_cancel(((blz_scope_wait *)future)->scope);
@@ -259,7 +269,7 @@ blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope)
 {
     static const blz_future_ops ops = {.name = "scope_join",
                                        .poll = join_poll,
-                                       .cancel = wait_cancel};
+                                       .cancel = join_cancel};
 
     *op = (blz_scope_wait){.future = {.ops = &ops, .flags = BLZ_FUTURE_ALWAYS}, .scope = scope};
     return &op->future;
@@ -269,10 +279,8 @@ blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope, blz_handle *out
 {
     static const blz_future_ops ops = {.name = "scope_next",
                                        .poll = next_poll,
-                                       .cancel = wait_cancel};
+                                       .cancel = next_cancel};
 
-    *op = (blz_scope_wait){.future = {.ops = &ops, .flags = BLZ_FUTURE_ALWAYS},
-                           .scope = scope,
-                           .out = out};
+    *op = (blz_scope_wait){.future = {.ops = &ops}, .scope = scope, .out = out};
     return &op->future;
 }

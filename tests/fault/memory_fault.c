@@ -303,7 +303,7 @@ BLZ_ASYNC(everything)
     }
     check(blz_scope_live(&self->scope) <= (size_t)self->children); /* some may have ended */
     BLZ_AWAIT(self->rc, blz_scope_next(&self->wait, &self->scope, &self->handle));
-    check(self->rc == (self->children > 0));
+    check(self->rc == (self->children > 0) || blz_cancelled(cx));
     blz_handle_detach(&self->handle);
     BLZ_AWAIT(self->rc, blz_scope_join(&self->wait, &self->scope));
     check(self->rc == 0);

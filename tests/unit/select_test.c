@@ -210,6 +210,67 @@ static void messages_and_timers_are_selected(void **state)
     }
 }
 
+/* ---- a set of tasks ---- */
+
+struct nursery {
+    BLZ_FRAME;
+    struct gate *gates; /* FEW */
+    struct leaf *bell;  /* rung again and again */
+    int rings;
+    int64_t rc, sum;
+    blz_scope scope;
+    blz_scope_wait wait;
+    blz_handle child;
+    blz_select_op select;
+};
+
+static void note_child(struct nursery *self)
+{
+    self->sum = 10 * self->sum + self->child.result;
+    blz_handle_detach(&self->child);
+}
+
+BLZ_ASYNC(nursery)
+{
+    BLZ_BEGIN;
+    blz_scope_init(&self->scope, BLZ_SCOPE_COLLECT);
+    for (int i = 0; i < FEW; i++)
+        check(BLZ_SCOPE_SPAWN(&self->scope, enters, .gate = &self->gates[i]) == 0);
+    for (;;) {
+        self->bell->ready = false;
+        BLZ_AWAIT(self->rc,
+                  blz_select(&self->select, blz_scope_next(&self->wait, &self->scope, &self->child),
+                             make_leaf(self->bell)));
+        if (self->wait.future.result == 1)
+            note_child(self);
+        else if (self->wait.future.result == 0)
+            break;
+        self->rings += self->bell->future.result >= 0;
+    }
+    BLZ_AWAIT(self->rc, blz_scope_join(&self->wait, &self->scope));
+    BLZ_END(1000 * self->rings + self->sum);
+}
+
+static void tasks_are_taken_as_they_end_among_other_things(void **state)
+{
+    struct gate gates[FEW] = {GATE_INIT, GATE_INIT, GATE_INIT};
+    struct leaf bell = {0};
+    blz_handle handle;
+
+    (void)state;
+    rt = new_clock_rt(true);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, nursery, .gates = gates, .bell = &bell), 0);
+    turn_all(rt);
+    for (int i = 0; i < FEW; i++) {
+        make_ready(&bell, 0); /* the children do not care */
+        turn_all(rt);
+        gate_open(&gates[(i + 1) % FEW], (i + 1) % FEW);
+        turn_all(rt);
+    }
+    assert_int_equal(result_of(&handle), 3120);
+    end_quietly(rt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +281,7 @@ int main(void)
         TEST(branches_that_were_not_started_are_not),
         TEST(losers_are_awaited_and_their_results_can_be_read),
         TEST(messages_and_timers_are_selected),
+        TEST(tasks_are_taken_as_they_end_among_other_things),
     };
     return RUN_TESTS(tests);
 }
