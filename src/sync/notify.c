@@ -82,7 +82,7 @@ static blz_waiters claim(blz_notify *notify, uint32_t how)
 }
 
 /* False: nobody is in the queue any more. */
-static bool notify_queued(blz_notify *notify, uint32_t how)
+static BLZ_NOINLINE bool notify_queued(blz_notify *notify, uint32_t how)
 {
     blz_waiters claimed = {NULL, NULL};
 
@@ -175,7 +175,7 @@ static bool open_queue(blz_notify *notify)
     return true;
 }
 
-static bool join_queue(blz_notify_op *op)
+static BLZ_NOINLINE bool join_queue(blz_notify_op *op)
 {
     blz_notify *notify = op->notify;
     bool open;
@@ -243,7 +243,7 @@ static bool leave(blz_notify_op *op)
 }
 
 /* The first poll of a wait that was enabled: from now on there is somebody to wake. */
-static blz_poll begin_enabled(blz_notify_op *op, blz_cx *cx)
+static BLZ_NOINLINE blz_poll begin_enabled(blz_notify_op *op, blz_cx *cx)
 {
     blz_waker waker;
     bool queued;
@@ -269,9 +269,13 @@ static blz_poll begin_enabled(blz_notify_op *op, blz_cx *cx)
     return BLZ_PENDING;
 }
 
-/* Was cancelled when it had been taken. */
-static blz_poll pass_on(blz_notify_op *op, uint32_t how)
+/* Was cancelled when it had been taken; without a waker if it had not been polled. */
+static BLZ_NOINLINE blz_poll pass_on(blz_notify_op *op, blz_cx *cx)
 {
+    uint32_t how = waiter_state(&op->waiter);
+
+    if (how < WAITER_SERVED)
+        return op->waiter.waker.ops ? BLZ_PENDING : blz_cx_yield(cx);
     if (how == BY_ALL)
         return blz_future_done(&op->future, 0);
     notify(op->notify, how);
@@ -281,20 +285,19 @@ static blz_poll pass_on(blz_notify_op *op, uint32_t how)
 static blz_poll await_poll(blz_future *future, blz_cx *cx)
 {
     blz_notify_op *op = (blz_notify_op *)future;
-    uint32_t state;
 
-    if (future->line == FRESH)
+    switch (future->line) {
+    case FRESH:
         return begin(op, cx);
-    if (future->line == ENABLED)
+    case WAITING:
+        return waiter_is_served(&op->waiter) ? blz_future_done(future, 0) : BLZ_PENDING;
+    case ENABLED:
         return begin_enabled(op, cx);
-    if (future->line == CANCELLED)
+    case PASSING:
+        return pass_on(op, cx);
+    default:
         return blz_future_done(future, -ECANCELED);
-    state = waiter_state(&op->waiter);
-    if (state < WAITER_SERVED)
-        return op->waiter.waker.ops ? BLZ_PENDING : blz_cx_yield(cx);
-    if (future->line == PASSING)
-        return pass_on(op, state);
-    return blz_future_done(future, 0);
+    }
 }
 
 static void await_cancel(blz_future *future, blz_cx *cx)

@@ -116,13 +116,13 @@ int blz_wait_group_try_wait(blz_wait_group *group)
 /* Says that somebody waits, under the lock. False: the count is zero. */
 static bool set_waiting(blz_wait_group *group)
 {
-    uint32_t word = blz__load(&group->word, RELAXED);
+    uint32_t word = blz__load(&group->word, ACQUIRE); /* as in is_zero, if that is what it is */
 
     do {
         if (word < ONE)
-            return !is_zero(group);
-        /* relaxed: who sees it takes the lock */
-    } while (!blz__cas_weak(&group->word, &word, word | WAITING, RELAXED, RELAXED));
+            return false;
+        /* acquire: as above; who sees the bit takes the lock, so that needs no release */
+    } while (!blz__cas_weak(&group->word, &word, word | WAITING, ACQUIRE, ACQUIRE));
     return true;
 }
 

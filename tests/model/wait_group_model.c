@@ -122,6 +122,30 @@ static void a_cancelled_wait_leaves_the_others_alone(void)
     model_join(worker);
 }
 
+static void do_work_twice(void *unused)
+{
+    (void)unused;
+    do_work(&work[0]);
+    model_assert(blz_wait_group_add(group, 1) == 0);
+    do_work(&work[1]);
+}
+
+/* The count is zero, and is not any more, while a wait begins. */
+static void a_wait_that_begins_between_two_things_to_do(void)
+{
+    blz_wait_group_op op;
+    hand_polled hand;
+
+    begin(1);
+    hand_begin(&hand);
+    model_thread worker = model_start_named(do_work_twice, NULL, "worker");
+    model_assert(hand_await(&hand, blz_wait_group_await(&op, group)) == 0);
+    check_work(1);
+    hand_end(&hand);
+    model_join(worker);
+    model_free(group);
+}
+
 static void await_in_thread(void *unused)
 {
     blz_wait_group_op op;
@@ -157,6 +181,9 @@ static const struct model models[] = {
     {"a_cancelled_wait_leaves_the_others_alone",
      a_cancelled_wait_leaves_the_others_alone,
      {.preemptions = 2}},
+    {"a_wait_that_begins_between_two_things_to_do",
+     a_wait_that_begins_between_two_things_to_do,
+     {.preemptions = 3, .stale_reads = 1}},
     {"two_waits_end", two_waits_end, {.preemptions = 1, .stale_reads = 1}},
 };
 
