@@ -158,7 +158,7 @@ static void close_channel(blz_channel *ch, uint64_t bits)
     outcome out = OUTCOME_NONE;
 
     blz__fetch_or(&ch->tail, bits, RELEASE); /* we do not receive; pairs with look_around */
-    blz__lock_acquire(&ch->lock);
+    lock(ch);
     blz__channel_settle(ch, &out);
     blz__channel_unlock(ch, &out);
 }
@@ -210,6 +210,10 @@ void blz_receiver_drop(blz_receiver *rx)
         return;
     close_channel(ch, CLOSED | GONE);
     blz__channel_drain(ch);
+    if (!blz_channel_is_empty(ch)) { /* somebody is in the middle of sending */
+        fence_heavy(ch);             /* pairs with the light one between publishing and the look */
+        blz__channel_drain(ch);
+    }
     unref(ch);
 }
 

@@ -4,7 +4,8 @@
  *
  *   channel.c   making, closing, freeing; handles; looking at one
  *   ring.h      where a bounded channel keeps its messages: a ring
- *   chain.c     where an unbounded one does: a chain of segments
+ *   chain.h, .c where an unbounded one does: a chain of segments
+ *   store.h     either of them
  *   flow.c      who waits, and who serves them
  *   send.c      sending, permits; the futures of senders
  *   recv.c      receiving; the futures of receivers
@@ -43,6 +44,7 @@
 
 #include "base/atomic.h"
 #include "base/cacheline.h"
+#include "base/light.h"
 #include "base/lock.h"
 #include "sync/sync.h"
 
@@ -65,6 +67,12 @@
 #define FIRST_POS ((uint32_t)-63)
 
 typedef struct segment segment;
+
+#ifndef BLZ_MODEL
+typedef blz__light channel_lock;
+#else
+typedef blz__lock channel_lock; /* fewer steps to explore; the other one has models of its own */
+#endif
 
 struct blz_channel {
     /* ---- does not change ---- */
@@ -90,7 +98,7 @@ struct blz_channel {
     segment *retired;      /* unbounded: to be freed when no lock is held */
 
     /* ---- waiting; under the lock ---- */
-    blz__cache_aligned blz__lock lock;
+    blz__cache_aligned channel_lock lock;
     bool send_fenced, recv_fenced; /* there was a heavy fence since the bit was set */
     blz_waiters senders, receivers, watchers;
 
@@ -137,6 +145,24 @@ static inline void fence_heavy(const blz_channel *ch)
         blz__fence_seq_cst();
 }
 
+static inline void lock(blz_channel *ch)
+{
+#ifndef BLZ_MODEL
+    blz__light_acquire(&ch->lock, ch->asymmetric);
+#else
+    blz__lock_acquire(&ch->lock);
+#endif
+}
+
+static inline void unlock(blz_channel *ch)
+{
+#ifndef BLZ_MODEL
+    blz__light_release(&ch->lock, ch->asymmetric);
+#else
+    blz__lock_release(&ch->lock);
+#endif
+}
+
 /* ---- messages, of any size ---- */
 
 static inline void copy_elem(const blz_channel *ch, void *to, const void *from)
@@ -159,34 +185,27 @@ static inline void get_elem(const blz_channel *ch, blz_slot_ slot, void *elem)
     copy_elem(ch, elem, slot.elem);
 }
 
-/* ---- chain.c: the messages of an unbounded channel ---- */
+/* ---- chain.c: segments of an unbounded channel ---- */
 
 int blz__chain_init(blz_channel *ch);
 void blz__chain_free(blz_channel *ch);
-
-/* A place at the end, or none: a flag of `barred` is set, or a new segment is needed. */
-blz_slot_ blz__chain_claim(blz_channel *ch, uint64_t barred);
 
 /* Whether the next message needs a new segment; makes one, which is installed with the claim. */
 bool blz__chain_at_end(const blz_channel *ch);
 segment *blz__chain_new_segment(blz_channel *ch);
 void blz__chain_keep_segment(blz_channel *ch, segment *seg);
 
-/* As blz__chain_claim, under the lock. Takes *seg if it is needed; that may be NULL. */
+/* A place at the end, under the lock. Takes *seg if it is needed; that may be NULL. */
 blz_slot_ blz__chain_claim_locked(blz_channel *ch, segment **seg);
 
-void blz__chain_publish(blz_channel *ch, blz_slot_ slot);
+/* The first message and exclusive use of the head, or none. */
+blz_slot_ blz__chain_take_slow(blz_channel *ch);
 
-/* The first message, and exclusive use of the head; or none. */
-blz_slot_ blz__chain_take(blz_channel *ch);
-void blz__chain_release(blz_channel *ch, blz_slot_ slot);
+/* The first message, for who is alone at the head anyway. */
+blz_slot_ blz__chain_front(blz_channel *ch);
 
 /* Frees what has been put aside. Not under the lock. */
 void blz__chain_clean_up(blz_channel *ch);
-
-/* The first message, for who is alone at the head anyway; and on to the next. */
-blz_slot_ blz__chain_front(blz_channel *ch);
-void blz__chain_advance(blz_channel *ch);
 
 /* ---- flow.c: under the lock, if not said otherwise ---- */
 

@@ -15,7 +15,7 @@
  *   fence since the bit was set (channel.h). One is enough while the bit stays set: whoever has
  *   claimed since then has seen it.
  */
-#include "channel/ring.h"
+#include "channel/store.h"
 
 /* ---- the bits ---- */
 
@@ -103,11 +103,6 @@ bool blz__channel_admit_locked(blz_channel *ch, uint32_t count)
     return look_again_for_room(ch, count) && ring_admit(ch, &tail, add, count, CLOSED);
 }
 
-static blz_slot_ take(blz_channel *ch)
-{
-    return is_unbounded(ch) ? blz__chain_take(ch) : ring_take(ch);
-}
-
 /* A message has been claimed, but is not there yet. */
 static bool is_being_written(const blz_channel *ch)
 {
@@ -119,14 +114,14 @@ static bool is_being_written(const blz_channel *ch)
 /* For who has announced a receiver. */
 blz_slot_ blz__channel_take_locked(blz_channel *ch)
 {
-    blz_slot_ slot = take(ch);
+    blz_slot_ slot = store_take(ch);
 
     if (slot.elem || ch->recv_fenced || !is_being_written(ch))
         return slot;
     wait_a_moment();
     ch->recv_fenced = true;
     fence_heavy(ch); /* pairs with the light one between publishing and the look at RECV_WAIT */
-    return take(ch);
+    return store_take(ch);
 }
 
 /* ---- serving ---- */
@@ -134,14 +129,6 @@ blz_slot_ blz__channel_take_locked(blz_channel *ch)
 static blz_channel_op *op_of(blz_waiter *waiter)
 {
     return blz_container_of(waiter, blz_channel_op, waiter);
-}
-
-static void publish(blz_channel *ch, blz_slot_ slot)
-{
-    if (is_unbounded(ch))
-        blz__chain_publish(ch, slot);
-    else
-        ring_publish(ch, slot);
 }
 
 /* Sends the message of a sender that waits, or gives it its permits. */
@@ -156,7 +143,7 @@ static bool serve_sender(blz_channel *ch, blz_channel_op *op)
     if (!slot.elem)
         return false;
     put_elem(ch, slot, op->elem);
-    publish(ch, slot);
+    store_publish(ch, slot);
     return true;
 }
 
@@ -178,10 +165,7 @@ static bool serve_receivers(blz_channel *ch, outcome *out)
 
     while (ch->receivers.first && (slot = blz__channel_take_locked(ch)).elem) {
         get_elem(ch, slot, op_of(ch->receivers.first)->elem);
-        if (is_unbounded(ch))
-            blz__chain_release(ch, slot);
-        else
-            ring_release(ch, slot);
+        store_release(ch, slot);
         waiter_claim(ch->receivers.first, &ch->receivers, &out->served);
         any = true;
     }
@@ -218,7 +202,7 @@ void blz__channel_settle(blz_channel *ch, outcome *out)
 
 void blz__channel_unlock(blz_channel *ch, const outcome *out)
 {
-    blz__lock_release(&ch->lock);
+    unlock(ch);
     waiters_serve(&out->served, WAITER_SERVED);
     waiters_serve(&out->closed, WAITER_CLOSED);
     if (is_unbounded(ch))
@@ -229,7 +213,7 @@ void blz__channel_look_around(blz_channel *ch)
 {
     outcome out = OUTCOME_NONE;
 
-    blz__lock_acquire(&ch->lock);
+    lock(ch);
     blz__channel_settle(ch, &out);
     blz__channel_tidy(ch);
     blz__channel_unlock(ch, &out);
@@ -250,18 +234,12 @@ static void destroy_all(blz_channel *ch)
 {
     blz_slot_ slot;
 
-    if (is_unbounded(ch)) {
-        while ((slot = blz__chain_front(ch)).elem) {
-            destroy_elem(ch, slot);
-            blz__chain_advance(ch);
-            blz__chain_clean_up(ch);
-        }
-        return;
-    }
-    while ((slot = ring_take(ch)).elem) {
+    while ((slot = is_unbounded(ch) ? blz__chain_front(ch) : ring_take(ch)).elem) {
         destroy_elem(ch, slot);
-        ring_release(ch, slot);
+        store_release(ch, slot);
     }
+    if (is_unbounded(ch))
+        blz__chain_clean_up(ch);
 }
 
 /*
@@ -303,7 +281,7 @@ bool blz__channel_op_leave(blz_channel_op *op, blz_waiters *queue)
     outcome out = OUTCOME_NONE;
     bool left;
 
-    blz__lock_acquire(&ch->lock);
+    lock(ch);
     left = waiter_leave(&op->waiter, queue);
     if (left && queue == &ch->senders) /* who stood behind it may need less */
         blz__channel_settle(ch, &out);

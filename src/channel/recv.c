@@ -7,23 +7,23 @@
  * Data before the end: a channel that has been closed gives -EPIPE only when it is drained: nothing
  * in it, nobody in the middle of sending, no permits.
  */
-#include "channel/ring.h"
+#include "channel/store.h"
 
 /* ---- fast ---- */
 
 blz_slot_ blz_channel_take_(blz_channel *ch)
 {
-    return blz_unlikely(is_unbounded(ch)) ? blz__chain_take(ch) : ring_take(ch);
+    return store_take(ch);
 }
 
 void blz_channel_release_(blz_channel *ch, blz_slot_ slot)
 {
-    if (blz_unlikely(is_unbounded(ch))) {
-        blz__chain_release(ch, slot);
-        blz__chain_clean_up(ch);
+    store_release(ch, slot);
+    if (is_unbounded(ch)) {
+        if (chain_slot_of(pos_of(slot.pos)) == 0) /* a segment has been left */
+            blz__chain_clean_up(ch);
         return;
     }
-    ring_release(ch, slot);
     fence_light(ch); /* pairs with fence_heavy in look_again_for_room */
     if (blz_unlikely(blz__load(&ch->head, RELAXED) & SEND_WAIT))
         blz__channel_look_around(ch);
@@ -102,14 +102,14 @@ static int recv_or_wait(blz_channel_op *op, blz_cx *cx)
 
     if (recv_fast(ch, op->elem))
         return 0;
-    blz__lock_acquire(&ch->lock);
+    lock(ch);
     blz__channel_expect_receiver(ch);
     slot = blz__channel_take_locked(ch);
     if (!slot.elem)
         rc = blz__channel_is_drained(ch) ? -EPIPE : -EAGAIN;
     if (rc == -EAGAIN)
         waiter_enqueue(&op->waiter, &ch->receivers, cx);
-    blz__lock_release(&ch->lock);
+    unlock(ch);
     if (slot.elem) {
         get_elem(ch, slot, op->elem);
         blz_channel_release_(ch, slot);

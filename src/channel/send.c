@@ -7,7 +7,7 @@
  * without a slot. A sender that has to wait leaves its message where it is, in the caller's memory:
  * who makes room copies it from there (flow.c).
  */
-#include "channel/ring.h"
+#include "channel/store.h"
 
 #include "base/panic.h"
 
@@ -15,17 +15,14 @@
 
 blz_slot_ blz_channel_claim_(blz_channel *ch)
 {
-    if (blz_unlikely(is_unbounded(ch)))
-        return blz__chain_claim(ch, CLOSED | RECV_WAIT);
+    if (is_unbounded(ch))
+        return chain_claim(ch, CLOSED | RECV_WAIT);
     return ring_claim(ch, CLOSED | SEND_WAIT | RECV_WAIT);
 }
 
 void blz_channel_publish_(blz_channel *ch, blz_slot_ slot)
 {
-    if (blz_unlikely(is_unbounded(ch)))
-        blz__chain_publish(ch, slot);
-    else
-        ring_publish(ch, slot);
+    store_publish(ch, slot);
     fence_light(ch); /* pairs with fence_heavy in blz__channel_take_locked */
     if (blz_unlikely(blz__load(&ch->tail, RELAXED) & (RECV_WAIT | GONE)))
         blz__channel_look_around(ch);
@@ -73,10 +70,7 @@ static int put_in(blz_channel *ch, const void *elem, segment **seg, bool will_wa
     if (!slot.elem)
         return blz__load(&ch->tail, RELAXED) & CLOSED ? -EPIPE : -EAGAIN;
     put_elem(ch, slot, elem);
-    if (is_unbounded(ch))
-        blz__chain_publish(ch, slot);
-    else
-        ring_publish(ch, slot);
+    store_publish(ch, slot);
     blz__channel_settle(ch, out);
     blz__channel_tidy(ch);
     return 0;
@@ -111,7 +105,7 @@ static int send_to_chain(blz_channel *ch, const void *elem)
         if (!seg && blz__chain_at_end(ch) &&
             (is_overfull(ch) || !(seg = blz__chain_new_segment(ch))))
             return blz_channel_is_closed(ch) ? -EPIPE : -ENOMEM;
-        blz__lock_acquire(&ch->lock);
+        lock(ch);
         rc = send_locked(ch, elem, &seg, false, &out);
         blz__channel_unlock(ch, &out);
     } while (rc == -EAGAIN); /* others have filled the segment meanwhile */
@@ -129,7 +123,7 @@ static int send_slowly(blz_channel *ch, const void *elem, blz_channel_op *op, bl
 
     if (is_unbounded(ch))
         return send_to_chain(ch, elem);
-    blz__lock_acquire(&ch->lock);
+    lock(ch);
     rc = send_locked(ch, elem, &none, op != NULL, &out);
     if (rc == -EAGAIN && op)
         waiter_enqueue(&op->waiter, &ch->senders, cx);
@@ -182,11 +176,11 @@ static int reserve_slowly(blz_channel *ch, uint32_t count, blz_channel_op *op, b
 {
     int rc;
 
-    blz__lock_acquire(&ch->lock);
+    lock(ch);
     rc = reserve_locked(ch, count, op != NULL);
     if (rc == -EAGAIN && op)
         waiter_enqueue(&op->waiter, &ch->senders, cx);
-    blz__lock_release(&ch->lock);
+    unlock(ch);
     return rc;
 }
 
@@ -341,11 +335,11 @@ static blz_poll closed_poll(blz_future *future, blz_cx *cx)
         return blz_future_done(future, -ECANCELED);
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
-    blz__lock_acquire(&ch->lock);
+    lock(ch);
     closed = blz_channel_is_closed(ch); /* if not, who closes it takes the lock after us */
     if (!closed)
         waiter_enqueue(&op->waiter, &ch->watchers, cx);
-    blz__lock_release(&ch->lock);
+    unlock(ch);
     if (closed)
         return blz_future_done(future, 0);
     future->line = OP_WAITING;

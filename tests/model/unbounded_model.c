@@ -79,6 +79,7 @@ static void close_against_send_against_receive(void)
     recv_all(NULL);
     model_join(a);
     model_join(b);
+    all_arrived(); /* before the last handle goes */
     channel_end();
 }
 
@@ -128,6 +129,7 @@ static void two_senders_clear_up_without_receivers(void)
     blz_receiver_drop(&rx);
     model_join(a);
     model_join(b);
+    all_arrived();
     channel_end();
 }
 
@@ -154,10 +156,12 @@ static void a_cancelled_receive_loses_nothing(void)
 }
 
 static const struct model models[] = {
-    MODEL(two_producers_install_segments, .reduce = true, .stale_reads = 1),
+    MODEL(two_producers_install_segments, .stale_reads = 1, .spurious_cas = MODEL_NONE,
+          .reduce = true),
     MODEL(a_consumer_follows_a_producer, .preemptions = 3, .stale_reads = 1,
           .spurious_cas = MODEL_NONE, .reduce = true),
-    MODEL(a_segment_is_used_again, .stale_reads = 1, .reduce = true),
+    MODEL(a_segment_is_used_again, .stale_reads = MODEL_NONE, .spurious_cas = MODEL_NONE,
+          .reduce = true),
     MODEL(two_consumers_take_turns, .stale_reads = MODEL_NONE, .spurious_cas = MODEL_NONE,
           .reduce = true),
     MODEL(two_consumers_at_the_end_of_a_segment, .stale_reads = 1, .preemptions = 3,

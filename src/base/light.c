@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The slow half of the lock that is released by a store (light.h). One fence is enough for a whole
+ * wait: from then on every release sees that there is a sleeper, until it has gone.
+ */
+#include "base/light.h"
+
+void blz__light_slow(blz__light *lock, bool asymmetric_fences)
+{
+    uint32_t free = 0;
+
+#ifndef BLZ_MODEL
+    enum { SPINS = 100 };
+    for (int i = 0; i < SPINS; i++, free = 0) {
+        if (blz__load(&lock->word, RELAXED) == 0 &&
+            blz__cas(&lock->word, &free, 1u, ACQUIRE, RELAXED))
+            return;
+        blz__spin_hint();
+    }
+#endif
+    blz__fetch_add(&lock->sleepers, 1u, RELAXED);
+    if (asymmetric_fences)
+        blz__fence_heavy(); /* pairs with the light one in blz__light_release */
+    else
+        blz__fence_seq_cst();
+    for (; !blz__cas(&lock->word, &free, 1u, ACQUIRE, RELAXED); free = 0)
+        blz__futex_wait(&lock->word, 1);
+    blz__fetch_sub(&lock->sleepers, 1u, RELAXED);
+}

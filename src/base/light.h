@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A lock that is released by a store: for short critical sections that are entered all the time
+ * and hardly ever by two threads at once. It costs one read-modify-write where the small lock
+ * (lock.h) costs two; a thread that has to sleep pays for it, with a heavy fence.
+ *
+ *     release                       who sleeps
+ *     word = 0                      sleepers + 1
+ *     light fence                   heavy fence
+ *     sleepers? then wake           word 1? then sleep while it is
+ *
+ * After the heavy fence, either the release is seen, or it sees the sleeper. Where there are no
+ * asymmetric fences the light one is a real one.
+ *
+ * Unlike the small lock, it is looked at after it has been released: whoever releases it must keep
+ * its memory.
+ */
+#ifndef BLZ_BASE_LIGHT_H
+#define BLZ_BASE_LIGHT_H
+
+#include "base/atomic.h"
+#include "base/sys.h"
+
+#include <blitz/base.h>
+
+typedef struct blz__light {
+    uint32_t word; /* 1: held; also a futex */
+    uint32_t sleepers;
+} blz__light;
+
+void blz__light_slow(blz__light *lock, bool asymmetric_fences);
+
+static inline void blz__light_acquire(blz__light *lock, bool asymmetric_fences)
+{
+    uint32_t free = 0;
+
+    /* acquire: pairs with the release in blz__light_release */
+    if (blz_unlikely(!blz__cas(&lock->word, &free, 1u, ACQUIRE, RELAXED)))
+        blz__light_slow(lock, asymmetric_fences);
+}
+
+static inline void blz__light_release(blz__light *lock, bool asymmetric_fences)
+{
+    blz__store(&lock->word, 0u, RELEASE);  /* pairs with the acquire of the next */
+    __asm__ __volatile__("" ::: "memory"); /* pairs with the heavy fence in blz__light_slow */
+    if (blz_unlikely(!asymmetric_fences))
+        blz__fence_seq_cst();
+    if (blz_unlikely(blz__load(&lock->sleepers, RELAXED)))
+        blz__futex_wake(&lock->word, 1);
+}
+
+#endif
