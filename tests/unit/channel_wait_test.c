@@ -452,26 +452,27 @@ static void a_receiver_that_never_waits_lets_others_run(void **state)
 
 /* ---- select ---- */
 
-struct races {
+struct selects {
     BLZ_FRAME;
     nums_sender *tx;
     nums_receiver *rx;
     uint64_t value;
     int64_t rc;
     nums_op send, recv;
-    blz_race_op race;
+    blz_select_op select;
 };
 
 /* Ends with 1 if the message went, with 10 + the number if one came; the other is cancelled. */
-BLZ_ASYNC(races)
+BLZ_ASYNC(selects)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_race(&self->race, nums_send(&self->send, self->tx, 7),
-                                 nums_recv(&self->recv, self->rx, &self->value)));
+    BLZ_AWAIT(self->rc, blz_select(&self->select, nums_send(&self->send, self->tx, 7),
+                                   nums_recv(&self->recv, self->rx, &self->value)));
+    check((self->rc == 0 ? &self->recv : &self->send)->op.future.result == -ECANCELED);
     BLZ_END(self->rc == 0 ? 1 : 10 + (int64_t)self->value);
 }
 
-static void a_send_races_with_a_receive(void **state)
+static void a_select_over_send_and_receive(void **state)
 {
     struct fixture f = begin(1), g = {.rt = f.rt};
     int task;
@@ -479,18 +480,56 @@ static void a_send_races_with_a_receive(void **state)
     (void)state;
     channel_new(&g, 1);
     assert_int_equal(try_send(&f, 1), 0); /* f is full, g is empty: both wait */
-    task = START(&f, races, .tx = &f.tx, .rx = &g.rx);
+    task = START(&f, selects, .tx = &f.tx, .rx = &g.rx);
     assert_int_equal(try_send(&g, 5), 0);
     assert_int_equal(result_of(&f, task), 15);
     assert_int_equal(try_recv(&f), 1);
     assert_int_equal(try_recv(&f), -EAGAIN); /* the 7 was not sent */
     assert_int_equal(try_send(&f, 1), 0);
-    task = START(&f, races, .tx = &f.tx, .rx = &g.rx);
+    task = START(&f, selects, .tx = &f.tx, .rx = &g.rx);
     assert_int_equal(try_recv(&f), 1);
     assert_int_equal(result_of(&f, task), 1);
     assert_int_equal(try_recv(&f), 7);
     assert_int_equal(try_send(&g, 6), 0);
     assert_int_equal(try_recv(&g), 6); /* the receive has left the queue */
+    nums_sender_drop(&g.tx);
+    nums_receiver_drop(&g.rx);
+    end(&f);
+}
+
+/* Both branches are served before the task runs: one wins, and the other has its result, too. */
+struct selects_both {
+    BLZ_FRAME;
+    nums_sender *tx;
+    nums_receiver *rx;
+    uint64_t value;
+    int64_t rc;
+    nums_op send, recv;
+    blz_select_op select;
+};
+
+BLZ_ASYNC(selects_both)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_select(&self->select, nums_send(&self->send, self->tx, 7),
+                                   nums_recv(&self->recv, self->rx, &self->value)));
+    check(self->send.op.future.result == 0 && self->recv.op.future.result == 0);
+    BLZ_END((int64_t)self->value);
+}
+
+static void a_select_that_loses_keeps_its_message(void **state)
+{
+    struct fixture f = begin(1), g = {.rt = f.rt};
+    int task;
+
+    (void)state;
+    channel_new(&g, 1);
+    assert_int_equal(try_send(&f, 1), 0);
+    task = START(&f, selects_both, .tx = &f.tx, .rx = &g.rx);
+    assert_int_equal(try_send(&g, 5), 0);
+    assert_int_equal(try_recv(&f), 1);
+    assert_int_equal(result_of(&f, task), 5);
+    assert_int_equal(try_recv(&f), 7);
     nums_sender_drop(&g.tx);
     nums_receiver_drop(&g.rx);
     end(&f);
@@ -571,7 +610,8 @@ int main(void)
         TEST(the_first_of_many_is_waited_for),
         TEST(many_senders_are_served_by_one_receive),
         TEST(a_receiver_that_never_waits_lets_others_run),
-        TEST(a_send_races_with_a_receive),
+        TEST(a_select_over_send_and_receive),
+        TEST(a_select_that_loses_keeps_its_message),
         TEST(threads_send_and_receive),
         TEST(a_thread_waits_for_the_end),
     };
