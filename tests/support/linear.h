@@ -59,7 +59,7 @@ struct linear_object {
 
 enum { LINEAR_STATE_MAX = 256, LINEAR_SEARCH_MAX = 64 };
 
-/* Whether there is an order of all events that is possible (Wing and Gong's search, with memory). */
+/* Whether some order of all events is possible (the search of Wing and Gong, with memory). */
 bool linear_search(const struct linear_object *object, const struct linear_event *events,
                    size_t count);
 
