@@ -211,7 +211,7 @@ void blz_receiver_drop(blz_receiver *rx)
     close_channel(ch, CLOSED | GONE);
     blz__channel_drain(ch);
     if (!blz_channel_is_empty(ch)) { /* somebody is in the middle of sending */
-        fence_heavy(ch);             /* pairs with the light one between publishing and the look */
+        blz__channel_raise_alarm(ch, GONE);
         blz__channel_drain(ch);
     }
     unref(ch);

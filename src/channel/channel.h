@@ -29,11 +29,13 @@
  *
  *   - A claim after RECV_WAIT was set: the sender has seen the bit.
  *   - A claim before: the receiver has seen the claim, since it set the bit in the same word. If
- *     the message is not there yet, it is *busy*: the receiver executes a heavy fence, and looks
- *     again. The sender publishes before that fence, and the receiver sees it, or after it, and
- *     sees the bit.
+ *     the message is not there yet, it is *busy*: the receiver sets the bit in `alarm` as well,
+ *     executes a heavy fence, and looks again. The sender publishes before that fence, and the
+ *     receiver sees it, or after it, and sees the alarm.
  *
- * So a sender needs no fence (but where the system cannot fence all threads at once: fence_light).
+ * So a sender needs no fence (but where the system cannot fence all threads at once: fence_light),
+ * and it looks at the word that it claimed with, not at the one that is there now: to read a word
+ * again after a locked operation on it costs half as much as the operation.
  * The same holds the other way round: receivers claim and free, senders wait.
  *
  * The WAIT bits are set and cleared under the lock. A bit may stay set when nobody waits any more:
@@ -84,6 +86,7 @@ struct blz_channel {
     uint32_t segment_slots; /* unbounded: how far into a segment they begin */
     uint32_t align;         /* of slots */
     bool asymmetric;        /* there are heavy fences */
+    uint32_t alarm;         /* does change, but rarely: bits for those who did not see the flag */
     void (*destroy)(void *arg, void *elem);
     void *destroy_arg;
     blz_allocator allocator;
@@ -225,6 +228,9 @@ typedef struct outcome {
 /* Announce a sender or a receiver that may wait. */
 void blz__channel_expect_sender(blz_channel *ch);
 void blz__channel_expect_receiver(blz_channel *ch);
+
+/* Whoever has claimed before the bit was set shall look as well. With a heavy fence. */
+void blz__channel_raise_alarm(blz_channel *ch, uint64_t bit);
 
 /* Clears the bits of those who do not wait any more. */
 void blz__channel_tidy(blz_channel *ch);

@@ -11,9 +11,9 @@
  * Somebody is left waiting only
  * - if there is nothing for him: then whoever brings it has claimed after the bit was set, and
  *   comes by; or
- * - if it is busy, claimed by somebody who is not through yet; and then there has been a heavy
- *   fence since the bit was set (channel.h). One is enough while the bit stays set: whoever has
- *   claimed since then has seen it.
+ * - if it is busy, claimed by somebody who is not through yet; and then there has been an alarm
+ *   since the bit was set (channel.h). One is enough while the bit stays set: whoever has claimed
+ *   since then has seen it.
  */
 #include "channel/store.h"
 
@@ -37,13 +37,28 @@ void blz__channel_expect_receiver(blz_channel *ch)
     blz__fetch_or(&ch->tail, RECV_WAIT, RELAXED);
 }
 
+void blz__channel_raise_alarm(blz_channel *ch, uint64_t bit)
+{
+    blz__fetch_or(&ch->alarm, (uint32_t)bit, RELAXED);
+    fence_heavy(ch); /* pairs with the light one between publishing or freeing, and the look */
+}
+
+static void call_off(blz_channel *ch, uint64_t bit)
+{
+    if (blz__load(&ch->alarm, RELAXED) & bit)
+        blz__fetch_and(&ch->alarm, ~(uint32_t)bit, RELAXED);
+}
+
 void blz__channel_tidy(blz_channel *ch)
 {
     uint64_t tail = blz__load(&ch->tail, RELAXED);
 
-    if ((tail & RECV_WAIT) && waiters_empty(&ch->receivers))
+    if ((tail & RECV_WAIT) && waiters_empty(&ch->receivers)) {
+        call_off(ch, RECV_WAIT);
         blz__fetch_and(&ch->tail, ~RECV_WAIT, RELAXED);
+    }
     if ((tail & SEND_WAIT) && waiters_empty(&ch->senders)) {
+        call_off(ch, SEND_WAIT);
         blz__fetch_and(&ch->head, ~SEND_WAIT, RELAXED);
         blz__fetch_and(&ch->tail, ~SEND_WAIT, RELAXED);
     }
@@ -78,7 +93,7 @@ static bool look_again_for_room(blz_channel *ch, uint32_t count)
         return false;
     wait_a_moment();
     ch->send_fenced = true;
-    fence_heavy(ch); /* pairs with the light one between freeing and the look at SEND_WAIT */
+    blz__channel_raise_alarm(ch, SEND_WAIT);
     return true;
 }
 
@@ -120,7 +135,7 @@ blz_slot_ blz__channel_take_locked(blz_channel *ch)
         return slot;
     wait_a_moment();
     ch->recv_fenced = true;
-    fence_heavy(ch); /* pairs with the light one between publishing and the look at RECV_WAIT */
+    blz__channel_raise_alarm(ch, RECV_WAIT);
     return store_take(ch);
 }
 

@@ -24,8 +24,8 @@ void blz_channel_release_(blz_channel *ch, blz_slot_ slot)
             blz__chain_clean_up(ch);
         return;
     }
-    fence_light(ch); /* pairs with fence_heavy in look_again_for_room */
-    if (blz_unlikely(blz__load(&ch->head, RELAXED) & SEND_WAIT))
+    fence_light(ch); /* pairs with fence_heavy in blz__channel_raise_alarm */
+    if (blz_unlikely((slot.pos & SEND_WAIT) || (blz__load(&ch->alarm, RELAXED) & SEND_WAIT)))
         blz__channel_look_around(ch);
 }
 

@@ -35,9 +35,10 @@ static inline uint32_t *ring_seq(const blz_channel *ch, uint32_t pos)
     return (uint32_t *)(void *)ring_slot(ch, pos);
 }
 
-static inline blz_slot_ ring_slot_at(const blz_channel *ch, uint32_t pos)
+/* `word` is the tail or the head that it was claimed with: a position and flags. */
+static inline blz_slot_ ring_slot_at(const blz_channel *ch, uint64_t word)
 {
-    return (blz_slot_){ring_slot(ch, pos) + ch->elem_offset, pos};
+    return (blz_slot_){ring_slot(ch, pos_of(word)) + ch->elem_offset, word};
 }
 
 /* Whether `count` more can be admitted. */
@@ -85,7 +86,7 @@ static inline blz_slot_ ring_claim(blz_channel *ch, uint64_t barred)
 
     if (!ring_admit(ch, &tail, POS_ONE, 1, barred))
         return (blz_slot_){NULL, 0};
-    return ring_slot_at(ch, pos_of(tail));
+    return ring_slot_at(ch, tail);
 }
 
 /* A place for a message that has a permit. */
@@ -94,12 +95,12 @@ static inline blz_slot_ ring_claim_permitted(blz_channel *ch)
     /* acquire: pairs with the release in ring_admit, of whoever saw the slot freed */
     uint64_t tail = blz__fetch_add(&ch->tail, POS_ONE - RESERVED_ONE, ACQUIRE);
 
-    return ring_slot_at(ch, pos_of(tail));
+    return ring_slot_at(ch, tail);
 }
 
 static inline void ring_publish(blz_channel *ch, blz_slot_ slot)
 {
-    uint32_t pos = (uint32_t)slot.pos;
+    uint32_t pos = pos_of(slot.pos);
 
     blz__store(ring_seq(ch, pos), pos + 1, RELEASE); /* the message; pairs with ring_take */
 }
@@ -115,7 +116,7 @@ static inline blz_slot_ ring_take(blz_channel *ch)
         uint32_t seq = blz__load(ring_seq(ch, pos), ACQUIRE);
         if (seq == pos + 1) {
             if (blz__cas_weak(&ch->head, &head, head + POS_ONE, RELAXED, RELAXED))
-                return ring_slot_at(ch, pos);
+                return ring_slot_at(ch, head);
         } else if ((int32_t)(seq - pos) <= 0) {
             return (blz_slot_){NULL, 0};
         } else {
@@ -126,7 +127,7 @@ static inline blz_slot_ ring_take(blz_channel *ch)
 
 static inline void ring_release(blz_channel *ch, blz_slot_ slot)
 {
-    uint32_t pos = (uint32_t)slot.pos;
+    uint32_t pos = pos_of(slot.pos);
 
     /* release: it has been read; pairs with ring_has_room, and for the next message in the slot */
     blz__store(ring_seq(ch, pos), pos + ch->mask + 1, RELEASE);

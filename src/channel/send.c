@@ -23,8 +23,9 @@ blz_slot_ blz_channel_claim_(blz_channel *ch)
 void blz_channel_publish_(blz_channel *ch, blz_slot_ slot)
 {
     store_publish(ch, slot);
-    fence_light(ch); /* pairs with fence_heavy in blz__channel_take_locked */
-    if (blz_unlikely(blz__load(&ch->tail, RELAXED) & (RECV_WAIT | GONE)))
+    fence_light(ch); /* pairs with fence_heavy in blz__channel_raise_alarm */
+    if (blz_unlikely((slot.pos & (RECV_WAIT | GONE)) ||
+                     (blz__load(&ch->alarm, RELAXED) & (RECV_WAIT | GONE))))
         blz__channel_look_around(ch);
 }
 
