@@ -10,19 +10,16 @@ enum { RECEIVERS = 4, ROUND = 512, CAPACITY = 1024 };
 
 BLZ_BROADCAST(numbers, uint64_t)
 
-/* The last receiver to have read a round says so. */
-struct acks {
-    uint64_t left;
-    blz_oneshot done;
-};
+BLZ_CHANNEL(acks, uint8_t)
 
 struct listener {
     BLZ_FRAME;
     numbers_receiver rx;
-    struct acks *acks;
+    acks_sender done;
     uint64_t rounds, i, value;
     int64_t rc;
     numbers_op op;
+    acks_op ack;
 };
 
 BLZ_ASYNC(listener)
@@ -31,12 +28,13 @@ BLZ_ASYNC(listener)
     for (; self->rounds > 0; self->rounds--) {
         for (self->i = 0; self->i < ROUND; self->i++) {
             BLZ_AWAIT(self->rc, numbers_recv(&self->op, &self->rx, &self->value));
-            bench_check(self->rc < 0 || self->value == self->i ? self->rc : -EIO, "receive");
+            bench_check(self->rc, "receive");
         }
-        if (__atomic_fetch_sub(&self->acks->left, 1, __ATOMIC_ACQ_REL) == 1)
-            bench_check(blz_oneshot_send(&self->acks->done, 0), "acknowledge");
+        BLZ_AWAIT(self->rc, acks_send(&self->ack, &self->done, 1));
+        bench_check(self->rc, "acknowledge");
     }
     numbers_receiver_drop(&self->rx);
+    acks_sender_drop(&self->done);
     BLZ_END(0);
 }
 
@@ -45,8 +43,11 @@ struct speaker {
     struct run *run;
     uint64_t rounds;
     numbers_sender tx;
-    struct acks acks;
-    blz_oneshot_op op;
+    acks_sender done;
+    acks_receiver acks;
+    acks_op op;
+    uint8_t ack;
+    int i;
     int64_t rc;
 };
 
@@ -55,20 +56,24 @@ BLZ_ASYNC(speaker)
     BLZ_BEGIN;
     self->rounds = self->run->n / ROUND;
     bench_check(numbers_new(&self->tx, NULL, CAPACITY), "new");
+    bench_check(acks_new(&self->done, &self->acks, 8), "new");
     for (int i = 0; i < RECEIVERS; i++)
-        bench_check(BLZ_SPAWN(listener, .rx = numbers_subscribe(&self->tx), .acks = &self->acks,
-                              .rounds = self->rounds),
+        bench_check(BLZ_SPAWN(listener, .rx = numbers_subscribe(&self->tx),
+                              .done = acks_sender_clone(&self->done), .rounds = self->rounds),
                     "spawn");
     bench_start(self->run);
     for (; self->rounds > 0; self->rounds--) {
-        self->acks.left = RECEIVERS;
-        blz_oneshot_init(&self->acks.done);
         for (uint64_t i = 0; i < ROUND; i++)
             bench_check(numbers_send(&self->tx, i), "send");
-        BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->op, &self->acks.done, NULL));
+        for (self->i = 0; self->i < RECEIVERS; self->i++) {
+            BLZ_AWAIT(self->rc, acks_recv(&self->op, &self->acks, &self->ack));
+            bench_check(self->rc, "acknowledged");
+        }
     }
     bench_stop(self->run);
     numbers_sender_drop(&self->tx);
+    acks_sender_drop(&self->done);
+    acks_receiver_drop(&self->acks);
     BLZ_END(0);
 }
 

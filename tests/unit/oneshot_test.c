@@ -2,6 +2,10 @@
 /* Oneshot channels: sent before and after the receiver looks, dropped, closed, cancelled, raced. */
 #include "harness.h"
 
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
 struct receives {
     BLZ_FRAME;
     blz_oneshot *channel;
@@ -518,7 +522,72 @@ static void send_and_cancel_race_to_one_outcome(void **state)
     free_rt(rt);
 }
 
-int main(void)
+/* ---- mistakes: each in a process of its own, which ends well if it aborts ---- */
+
+static void end_well(int signal)
+{
+    (void)signal;
+    _exit(0);
+}
+
+static void send_twice(void)
+{
+    blz_oneshot channel = BLZ_ONESHOT_INIT;
+
+    blz_oneshot_send(&channel, 1);
+    blz_oneshot_drop(&channel);
+}
+
+static void send_while_the_close_is_awaited(void)
+{
+    blz_oneshot channel = BLZ_ONESHOT_INIT;
+    blz_rt *rt = new_embedded_rt();
+
+    check(BLZ_SPAWN_ON(rt, NULL, awaits_close, .channel = &channel) == 0);
+    turn_all(rt);
+    blz_oneshot_send(&channel, 1);
+}
+
+static void drop_the_receiver_while_it_waits(void)
+{
+    blz_oneshot_sender sender;
+    blz_oneshot_receiver receiver;
+    blz_rt *rt = new_embedded_rt();
+
+    check(blz_oneshot_new(&sender, &receiver, NULL) == 0);
+    check(BLZ_SPAWN_ON(rt, NULL, receives, .channel = receiver.channel) == 0);
+    turn_all(rt);
+    blz_oneshot_receiver_drop(&receiver);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(void);
+} mistakes[] = {
+    {"send_twice", send_twice},
+    {"send_while_the_close_is_awaited", send_while_the_close_is_awaited},
+    {"drop_the_receiver_while_it_waits", drop_the_receiver_while_it_waits},
+};
+
+enum { MISTAKES = sizeof mistakes / sizeof *mistakes };
+
+static int make_mistake(const char *name)
+{
+    signal(SIGABRT, end_well);
+    for (int i = 0; i < MISTAKES; i++)
+        if (strcmp(name, mistakes[i].name) == 0)
+            mistakes[i].make();
+    return 1;
+}
+
+static void mistakes_abort(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MISTAKES; i++)
+        in_own_process(mistakes[i].name);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_value_sent_before_is_received_at_once),
@@ -543,6 +612,10 @@ int main(void)
         TEST(handles_end_on_two_threads_in_any_order),
         TEST(close_and_send_race_to_one_outcome),
         TEST(send_and_cancel_race_to_one_outcome),
+        TEST(mistakes_abort),
     };
+
+    if (argc > 1)
+        return make_mistake(argv[1]);
     return RUN_TESTS(tests);
 }
