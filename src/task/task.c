@@ -175,6 +175,17 @@ const blz_waker_ops blz__branch_waker_ops[] = {
     {branch_wake_high, branch_wake_high_by_ref, branch_clone, branch_drop},
 };
 
+void blz__task_waker_drop(blz_cx *cx, blz_waker *waker)
+{
+    uint64_t group;
+    const blz_task *task = task_of_waker(waker, &group);
+
+    if (task && task == cx->task)
+        cx->refs_left++;
+    else
+        blz_waker_drop(waker);
+}
+
 blz_waker blz_cx_waker(blz_cx *cx)
 {
     if (blz_unlikely(cx->refs_left == 0)) {

@@ -169,9 +169,10 @@ static inline uint32_t task_woken_groups(blz_cx *cx, uint32_t mine)
  */
 static inline void task_keep_woken(const blz_cx *cx)
 {
+    if (blz_likely(!cx->woken))
+        return;
     uint32_t rest = cx->woken & cx->groups & ~cx->answered;
-
-    if (blz_unlikely(rest))
+    if (rest)
         task_state_keep_groups(&cx->task->state, rest);
 }
 
@@ -184,19 +185,19 @@ struct join_hook_ops {
     void (*complete)(void *data, blz_task *task);
 };
 
+/* The same as below for any waker: of a branch of the task, or of anyone else. */
+void blz__task_waker_drop(blz_cx *cx, blz_waker *waker);
+
 /*
  * Drops a waker that the task being polled made of itself: its reference goes back to those that
  * the poll has left, without an atomic operation.
  */
 static inline void task_waker_give_back(blz_cx *cx, blz_waker *waker)
 {
-    uint64_t group;
-    const blz_task *task = task_of_waker(waker, &group);
-
-    if (blz_likely(task && task == cx->task))
+    if (blz_likely(waker->ops == &blz__task_waker_ops && waker->data == cx->task))
         cx->refs_left++;
     else
-        blz_waker_drop(waker);
+        blz__task_waker_drop(cx, waker);
     *waker = (blz_waker){NULL, NULL};
 }
 

@@ -210,6 +210,34 @@ static void messages_and_timers_are_selected(void **state)
     }
 }
 
+/* ---- on a thread ---- */
+
+static void *send_soon(void *channel)
+{
+    check(blz_oneshot_send(channel, 9) == 0);
+    return NULL;
+}
+
+static void a_thread_can_select(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        blz_oneshot channels[2] = {BLZ_ONESHOT_INIT, BLZ_ONESHOT_INIT};
+        blz_oneshot_op waits[2];
+        int64_t values[2] = {0};
+        blz_select_op select;
+        pthread_t sender = start_thread(send_soon, &channels[i]);
+
+        assert_int_equal(
+            blz_wait(blz_select(&select, blz_oneshot_recv(&waits[0], &channels[0], &values[0]),
+                                blz_oneshot_recv(&waits[1], &channels[1], &values[1]))),
+            i);
+        assert_int_equal(values[i], 9);
+        assert_int_equal(waits[!i].future.result, -ECANCELED);
+        join_thread(sender);
+    }
+}
+
 /* ---- a set of tasks ---- */
 
 struct nursery {
@@ -281,6 +309,7 @@ int main(void)
         TEST(branches_that_were_not_started_are_not),
         TEST(losers_are_awaited_and_their_results_can_be_read),
         TEST(messages_and_timers_are_selected),
+        TEST(a_thread_can_select),
         TEST(tasks_are_taken_as_they_end_among_other_things),
     };
     return RUN_TESTS(tests);
