@@ -63,7 +63,7 @@ BLZ_API BLZ_NODISCARD int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, int fd);
  * that are pending end with -ECANCELED, at once if they can: a wait that was begun on this worker
  * has no hold on the open file any more, so closing it takes effect (the other side of a connection
  * sees its end). One that was begun on another worker may hold it until that one has looked at its
- * requests, as it does after 61 polls of tasks, or 200 microseconds, or the end of a poll that
+ * requests, as it does after 255 polls of tasks, or 200 microseconds, or the end of a poll that
  * takes longer.
  */
 BLZ_API int blz_fd_detach(blz_fd *handle);

@@ -60,7 +60,7 @@ typedef struct blz_options {
     bool disable_stealing;
     bool disable_lifo;
     unsigned inject_interval; /* polls between looks at the shared queue; default: tuned */
-    unsigned event_interval;  /* polls between looks at the I/O driver; default 61 */
+    unsigned event_interval;  /* polls between looks at the I/O driver; default 255 */
     unsigned budget;          /* operations in one poll of a task; default 128 */
     uint64_t seed;            /* BLZ_SEED; of the choice of victims; default: random */
     int64_t shutdown_ns;      /* blz_rt_free's patience; default 10 s, negative: without end */

@@ -18,7 +18,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { DEFAULT_EVENTS = 256 };
+enum { DEFAULT_EVENTS = 256, AHEAD = 2 };
 
 /* ---- registrations ---- */
 
@@ -138,17 +138,28 @@ static unsigned meaning_of(uint32_t events)
     return what;
 }
 
+/*
+ * No more than the worker's queue has room for: they wait in the kernel at no cost, and in turn,
+ * while a queue that overflows has its tasks overtaken by others.
+ */
+static int max_now(const epoll_set *set)
+{
+    uint32_t room = blz__worker_room();
+
+    return (int)(room < set->max_events ? room : set->max_events);
+}
+
 static int wait_for_events(epoll_set *set, int64_t deadline_ns)
 {
     struct timespec left = blz__time_left(deadline_ns);
-    int n;
+    int max = max_now(set), n;
 
+    if (blz_unlikely(max == 0))
+        return 0; /* there is more than enough to do */
     stat_entry(&set->ready.base);
-    n = epoll_pwait2(set->epfd, set->events, (int)set->max_events,
-                     deadline_ns == INT64_MAX ? NULL : &left, NULL);
+    n = epoll_pwait2(set->epfd, set->events, max, deadline_ns == INT64_MAX ? NULL : &left, NULL);
     if (n < 0 && errno == ENOSYS)
-        n = epoll_wait(set->epfd, set->events, (int)set->max_events,
-                       blz__time_left_ms(deadline_ns, &left));
+        n = epoll_wait(set->epfd, set->events, max, blz__time_left_ms(deadline_ns, &left));
     return n;
 }
 
@@ -156,10 +167,13 @@ void blz__epoll_set_look(epoll_set *set, int64_t deadline_ns)
 {
     int n = wait_for_events(set, deadline_ns);
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            blz__ready_prefetch(set->events[i + AHEAD].data.u64);
         if (set->events[i].data.u64 != 0) /* not woken */
             blz__ready_edge(&set->ready, set->events[i].data.u64,
                             meaning_of(set->events[i].events));
+    }
 }
 
 void blz__epoll_set_wake(blz__driver *driver)

@@ -240,11 +240,31 @@ void blz__ready_cancel(blz__driver *driver, blz__op *op)
 
 /* ---- edges ---- */
 
-static void add_edge(blz__fd *entry, int direction, bool ended)
+/*
+ * Under the entry's lock: whether everybody who has begun waits. Then nobody makes a call right
+ * now, and holds what he has seen before it against what is there behind it: edges need not be
+ * counted, and `ready` is nobody else's to change.
+ */
+static bool nobody_is_trying(const blz__fd *entry)
+{
+    for (int direction = FD_IN; direction <= FD_OUT; direction++)
+        for (const struct io *io = entry->waiting[direction]; io; io = io->next)
+            if (!io->op.armed)
+                return false;
+    return true;
+}
+
+static void add_edge(blz__fd *entry, int direction, bool ended, bool quiet)
 {
     uint32_t ready = blz__load(&entry->ready[direction], RELAXED);
     uint32_t set = FD_READY | (ended ? FD_ENDED : 0);
 
+    if (quiet) {
+        if ((ready & set) != set)
+            /* release: as below */
+            blz__store(&entry->ready[direction], ready | set, RELEASE);
+        return;
+    }
     /* release: pairs with the acquire in fd_seen */
     while (!blz__cas_weak(&entry->ready[direction], &ready, (ready | set) + FD_EVENT, RELEASE,
                           RELAXED))
@@ -281,15 +301,21 @@ static struct io *note_edge(const ready_driver *d, uint64_t token, unsigned what
 
     blz__lock_acquire(&entry->lock);
     if (is_current(entry, token) && entry->home == &d->base) {
+        bool quiet = nobody_is_trying(entry);
         if (what & READY_IN)
-            add_edge(entry, FD_IN, what & READY_IN_ENDED);
+            add_edge(entry, FD_IN, what & READY_IN_ENDED, quiet);
         if (what & READY_OUT)
-            add_edge(entry, FD_OUT, what & READY_OUT_ENDED);
+            add_edge(entry, FD_OUT, what & READY_OUT_ENDED, quiet);
         take_armed(entry, FD_IN, what & READY_IN, &chain);
         take_armed(entry, FD_OUT, what & READY_OUT, &chain);
     }
     blz__lock_release(&entry->lock);
     return chain.first;
+}
+
+void blz__ready_prefetch(uint64_t token)
+{
+    __builtin_prefetch(entry_of(token), 1);
 }
 
 void blz__ready_edge(ready_driver *d, uint64_t token, unsigned what)

@@ -45,4 +45,7 @@ bool blz__ready_busy(const blz__driver *driver);
 /* Reports an edge: what waits for it is tried again. `what`: READY_IN and on. [its worker] */
 void blz__ready_edge(ready_driver *d, uint64_t token, unsigned what);
 
+/* An edge with this token will be reported soon. */
+void blz__ready_prefetch(uint64_t token);
+
 #endif

@@ -81,7 +81,12 @@ void blz__worker_push(blz_worker *w, blz_task *task)
 
 bool blz__worker_has_more(const blz_worker *w)
 {
-    return !runq_is_empty(&w->ring);
+    return !runq_is_empty(&w->ring) || w->pinned.first;
+}
+
+uint32_t blz__worker_room(void)
+{
+    return blz__runq_room(&blz__worker_current()->ring);
 }
 
 void blz__rt_inject(blz_rt *rt, task_list *tasks)

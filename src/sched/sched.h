@@ -33,6 +33,9 @@ int blz__spawn_pinned(const blz_spawn_args *args, const void *frame, size_t size
 /* Whether other tasks wait to be run on it; a guess. [that worker] */
 bool blz__worker_has_more(const struct blz_worker *worker);
 
+/* How many tasks may be made ready before the queue of this thread's worker overflows. [worker] */
+uint32_t blz__worker_room(void);
+
 /* The number of the worker that this thread is. [worker] */
 unsigned blz__worker_index(void);
 

@@ -26,9 +26,9 @@
 #include <blitz/stats.h>
 
 enum {
-    LIFO_MAX_RUN = 3,    /* tasks taken from the LIFO slot in a row */
-    EVENT_INTERVAL = 61, /* polls between two looks at the driver */
-    BUDGET = 128,        /* operations in one poll */
+    LIFO_MAX_RUN = 3,     /* tasks taken from the LIFO slot in a row */
+    EVENT_INTERVAL = 255, /* polls between two looks at the driver */
+    BUDGET = 128,         /* operations in one poll */
     INJECT_BATCH_MIN = 4,
     INJECT_BATCH_MAX = 64,
     SAMPLE_INTERVAL = 16,  /* polls for each that is timed */
