@@ -3,10 +3,13 @@
  * Broadcast under load: several senders, receivers in tasks and on threads, some too slow for the
  * ring, some cancelled again and again. Every receiver writes down what it gets. Afterwards: each
  * message is whole; the places that a receiver got and those that it was told it missed follow one
- * another without a hole; what one sender sent comes in its order; and where two receivers have the
- * same place, they have the same message there.
+ * another without a hole; what one sender sent comes in its order; where two receivers have the
+ * same place, they have the same message there; and a message that was sent before another send
+ * began has the earlier place.
  */
 #include "harness.h"
+
+#include "linear.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -29,6 +32,22 @@ static uint64_t id_of(uint64_t sender, uint64_t i)
 static struct message message_of(uint64_t id)
 {
     return (struct message){{id, ~id, id * 0x9e3779b97f4a7c15u}};
+}
+
+/* When each message was being sent. */
+struct moment {
+    int64_t begin, end;
+};
+
+static struct moment *moments[SENDERS];
+
+static void send_one(const news_sender *tx, uint64_t sender, uint64_t i)
+{
+    struct moment *moment = &moments[sender][i];
+
+    moment->begin = linear_now();
+    check(news_send(tx, message_of(id_of(sender, i))) >= 0);
+    moment->end = linear_now();
 }
 
 /* ---- the record of a receiver: what was at each place of the stream ---- */
@@ -140,7 +159,7 @@ static void *send_on_thread(void *arg)
     struct writer *writer = arg;
 
     for (uint64_t i = 0; i < writer->count; i++) {
-        check(news_send(&writer->tx, message_of(id_of(writer->number, i))) >= 0);
+        send_one(&writer->tx, writer->number, i);
         if (i % 64 == 0)
             sched_yield();
     }
@@ -160,7 +179,7 @@ BLZ_ASYNC(sends)
 {
     BLZ_BEGIN;
     for (; self->i < self->count; self->i++) {
-        check(news_send(&self->tx, message_of(id_of(self->number, self->i))) >= 0);
+        send_one(&self->tx, self->number, self->i);
         if (self->i % 16 == 0)
             BLZ_AWAIT(self->rc, blz_yield(&self->yield));
     }
@@ -169,6 +188,22 @@ BLZ_ASYNC(sends)
 }
 
 /* ---- comparing ---- */
+
+/* From the end: nothing behind a message was through before its sending began. */
+static void check_order(const uint64_t *stream, uint64_t total)
+{
+    int64_t first_end = INT64_MAX;
+
+    for (uint64_t place = total; place-- > 0;) {
+        uint64_t id = stream[place];
+        if (id == 0) /* all have missed it */
+            continue;
+        const struct moment *moment = &moments[id >> 32][(uint32_t)id - 1];
+        check(first_end >= moment->begin);
+        if (moment->end < first_end)
+            first_end = moment->end;
+    }
+}
 
 static void compare_records(struct record *records, uint64_t total)
 {
@@ -186,6 +221,7 @@ static void compare_records(struct record *records, uint64_t total)
         }
         free(records[r].ids);
     }
+    check_order(stream, total);
     free(stream);
 }
 
@@ -202,6 +238,8 @@ static void all_get_the_same_stream_but_for_what_they_missed(unsigned workers, s
     check(news_new(&writer.tx, &reader.rx, capacity) == 0);
     for (int i = 0; i < RECEIVERS; i++)
         record_begin(&records[i], total);
+    for (int i = 0; i < SENDERS; i++)
+        check((moments[i] = calloc(count, sizeof **moments)) != NULL);
     reader.record = records[RECEIVERS - 1];
     for (int i = 0; i < RECEIVERS - 1; i++)
         check(BLZ_SPAWN_ON(rt, &handles[i], reads, .rx = news_subscribe(&writer.tx),
@@ -219,6 +257,8 @@ static void all_get_the_same_stream_but_for_what_they_missed(unsigned workers, s
         join_thread(threads[i]);
     records[RECEIVERS - 1] = reader.record;
     compare_records(records, total);
+    for (int i = 0; i < SENDERS; i++)
+        free(moments[i]);
     free_rt(rt);
 }
 

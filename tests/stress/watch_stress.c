@@ -3,8 +3,11 @@
  * Watches under load: senders on threads and in tasks, readers that only read, that wait for
  * changes, that wait for a value, that give up all the time. Nobody sees a mixture of two values or
  * goes back to an older one; everybody sees the last one; modifications by several senders add up.
+ * And small histories are searched for an order in which each read gives what was written last.
  */
 #include "harness.h"
+
+#include "linear.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -212,11 +215,97 @@ static void four_workers(void **unused)
     nobody_sees_a_mixture_or_goes_back(4);
 }
 
+/* ---- a register: is there an order? ---- */
+
+enum { THREADS = 4, STEPS = 12, READ = LINEAR_OWN };
+
+struct actor {
+    state_sender *tx;
+    state_receiver rx;
+    uint64_t number;
+    struct event *go;
+    struct linear_log log;
+};
+
+static struct value value_of(uint64_t number)
+{
+    struct value v;
+
+    for (int i = 0; i < WORDS; i++)
+        v.words[i] = number;
+    return v;
+}
+
+/* Two threads send as often as they read, two only read. */
+static void *act(void *arg)
+{
+    struct actor *actor = arg;
+
+    event_wait(actor->go, 1);
+    for (uint64_t i = 0; i < STEPS; i++) {
+        int64_t begin = linear_now();
+        struct value v = value_of(actor->number << 32 | (i + 1));
+        bool sends = actor->number < 2 && i % 2 == 0;
+        if (sends)
+            check(state_send(actor->tx, v) == 0);
+        else
+            state_get(&actor->rx, &v);
+        check_whole(&v);
+        linear_note(&actor->log, sends ? LINEAR_PUT : READ, v.words[0], begin);
+    }
+    return NULL;
+}
+
+static bool apply(void *state, const struct linear_event *event)
+{
+    uint64_t *now = state;
+
+    if (event->op == READ)
+        return *now == event->value;
+    *now = event->value;
+    return true;
+}
+
+static void one_history(void)
+{
+    static const struct linear_object cell = {sizeof(uint64_t), apply};
+    struct event go = EVENT_INIT;
+    struct actor actors[THREADS];
+    struct linear_log all = {0};
+    pthread_t threads[THREADS];
+    state_sender tx;
+
+    check(state_new(&tx, &actors[0].rx, value_of(0)) == 0);
+    for (uint64_t i = 0; i < THREADS; i++) {
+        state_receiver rx = i ? state_subscribe(&tx) : actors[0].rx;
+        actors[i] = (struct actor){.tx = &tx, .rx = rx, .number = i, .go = &go};
+        threads[i] = start_thread(act, &actors[i]);
+    }
+    event_post(&go);
+    for (int i = 0; i < THREADS; i++) {
+        join_thread(threads[i]);
+        linear_join(&all, &actors[i].log);
+        state_receiver_drop(&actors[i].rx);
+    }
+    check(linear_search(&cell, all.events, all.count));
+    linear_free(&all);
+    state_sender_drop(&tx);
+}
+
+static void each_read_gives_what_was_sent_last(void **unused)
+{
+    (void)unused;
+    allow_seconds(120);
+    for (int64_t i = 0; i < scaled(300); i++)
+        one_history();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(two_workers),
         TEST(four_workers),
+        TEST(each_read_gives_what_was_sent_last),
     };
     return RUN_TESTS(tests);
 }
