@@ -10,7 +10,7 @@
  *     BLZ_AWAIT(self->rc, send_all(&self->io, shared));    // other tasks run meanwhile
  *     blz_mutex_unlock(&mutex);
  *
- * Threads that are no workers may lock it, too.
+ * Threads that are no workers may lock it, too. A task that locks it twice waits for itself.
  *
  * Who waits does so in a line. The first in it is woken when the mutex is unlocked, and until it
  * has come, others may go ahead: a mutex that is taken and released all the time need not stand

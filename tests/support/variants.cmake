@@ -11,7 +11,7 @@ blitz_c11(blitz_tiny)
 target_link_libraries(blitz_tiny PUBLIC blitz_internal)
 target_compile_definitions(blitz_tiny PUBLIC RUNQ_CAPACITY=4u TASK_BIAS=2u)
 
-foreach(name IN ITEMS steal life waker timer select rendezvous)
+foreach(name IN ITEMS steal life waker timer select rendezvous lock)
     set(target stress_${name}_tiny)
     add_executable(${target} ${CMAKE_CURRENT_SOURCE_DIR}/stress/${name}_stress.c)
     blitz_c11(${target})
