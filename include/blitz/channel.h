@@ -20,7 +20,8 @@
  * Handles. A channel lives as long as there are handles to it. Each blz_sender and blz_receiver is
  * one reference: clone it for another owner, drop it once. An operation uses the handle that it was
  * made from, and a permit the sender that it was made from: that handle must stay until the future
- * is ready, or the permit used up or given back. A handle may be used by several tasks at once.
+ * is ready, or the permit used up or given back. A handle may be used by several tasks at once. Two
+ * handles are of the same channel if their `channel` is the same.
  *
  * Closing. A channel is closed when its last sender is dropped, when its last receiver is dropped,
  * or by blz_channel_close. From then on

@@ -68,6 +68,7 @@ struct price {
     int item;
 };
 
+BLZ_CHANNEL(orders, price)
 BLZ_BROADCAST(prices, price)
 BLZ_WATCH(latest, price)
 BLZ_ONESHOT(answer, price)
@@ -75,6 +76,26 @@ BLZ_ONESHOT(answer, price)
 static void next_item(void *, price *value)
 {
     value->item++;
+}
+
+static bool use_queue()
+{
+    price sent = {2.5, 7}, got = {};
+    orders_sender tx;
+    orders_receiver rx;
+    blz_permit permit;
+    bool fine;
+
+    if (orders_new(&tx, &rx, 2) < 0)
+        return false;
+    fine = orders_try_send(&tx, sent) == 0 && orders_recv_wait(&rx, &got) == 0 && got.item == 7;
+    fine = fine && blz_sender_try_reserve(&tx.raw, 1, &permit) == 0;
+    if (fine)
+        orders_permit_send(&permit, sent);
+    orders_sender_drop(&tx);
+    fine = fine && orders_try_recv(&rx, &got) == 0 && orders_try_recv(&rx, &got) == -EPIPE;
+    orders_receiver_drop(&rx);
+    return fine;
 }
 
 static bool use_channels()
@@ -109,7 +130,7 @@ static int use_library()
     options.workers = 2;
     if (blz_rt_new(&rt, &options) < 0)
         return 1;
-    bool fine = use_runtime(rt) && use_channels();
+    bool fine = use_runtime(rt) && use_channels() && use_queue();
     return blz_rt_free(rt) < 0 || !fine;
 }
 
