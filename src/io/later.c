@@ -3,12 +3,13 @@
  * Sending in batches. A worker that has many tasks to run does not send what each of them writes at
  * once, but notes it, and sends all of it when it next looks at its driver, one message after the
  * other. What the tasks do in between stays in the cache that way, and so does the way of a message
- * through the kernel: a system call in the middle of every poll costs both of them a tenth more.
- * And whoever receives the messages gets them in one go, and is woken once instead of many times.
+ * through the kernel. And whoever receives the messages gets them in one go, and is woken once
+ * instead of many times. That is worth more than the second poll of each task that it takes; the
+ * figures are in docs/performance.md.
  *
- * A worker looks at its driver when it has nothing else to do, and every 200 us at least; so nobody
- * waits longer for his bytes than a task waits for its turn. With nothing else to do in the first
- * place it is done at once (blz__io_try).
+ * A worker looks at its driver when it has nothing else to do, and every 200 us, unless a task holds
+ * it up longer. So bytes wait no longer than a task waits for its turn. With nothing else to do in
+ * the first place it is done at once (blz__io_try).
  *
  * Operations in here have begun, and are linked in their entry, like those that the kernel knows.
  * Only the worker touches the list.
