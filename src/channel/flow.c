@@ -66,15 +66,12 @@ void blz__channel_tidy(blz_channel *ch)
 
 /* ---- looking twice ---- */
 
-/* The other one is in the middle of it: most likely it is over in a moment. */
-static void wait_a_moment(void)
-{
+/* Looks before the fence: most likely the other one is through in a moment. */
 #ifndef BLZ_MODEL
-    enum { MOMENT = 30 };
-    for (int i = 0; i < MOMENT; i++)
-        blz__spin_hint();
+enum { LOOKS = 20 };
+#else
+enum { LOOKS = 0 };
 #endif
-}
 
 /* Messages have been taken, and there is room, but slots are not free yet. */
 static bool is_being_freed(const blz_channel *ch, uint32_t count)
@@ -91,7 +88,11 @@ static bool look_again_for_room(blz_channel *ch, uint32_t count)
     if (ch->send_fenced || !(blz__load(&ch->tail, RELAXED) & SEND_WAIT) ||
         !is_being_freed(ch, count))
         return false;
-    wait_a_moment();
+    for (int i = 0; i < LOOKS; i++) {
+        blz__spin_hint();
+        if (ring_has_room(ch, blz__load(&ch->tail, RELAXED), count))
+            return true;
+    }
     ch->send_fenced = true;
     blz__channel_raise_alarm(ch, SEND_WAIT);
     return true;
@@ -133,7 +134,12 @@ blz_slot_ blz__channel_take_locked(blz_channel *ch)
 
     if (slot.elem || ch->recv_fenced || !is_being_written(ch))
         return slot;
-    wait_a_moment();
+    for (int i = 0; i < LOOKS; i++) {
+        blz__spin_hint();
+        slot = store_take(ch);
+        if (slot.elem)
+            return slot;
+    }
     ch->recv_fenced = true;
     blz__channel_raise_alarm(ch, RECV_WAIT);
     return store_take(ch);

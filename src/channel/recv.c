@@ -93,15 +93,13 @@ int64_t blz_receiver_try_recv_many(const blz_receiver *rx, void *elems, uint32_t
 
 /* ---- futures ---- */
 
-/* A message: 0; -EPIPE; or joins the queue: -EAGAIN. */
+/* After a look that found nothing. A message: 0; -EPIPE; or joins the queue: -EAGAIN. */
 static int recv_or_wait(blz_channel_op *op, blz_cx *cx)
 {
     blz_channel *ch = op->channel;
     blz_slot_ slot;
     int rc = 0;
 
-    if (recv_fast(ch, op->elem))
-        return 0;
     lock(ch);
     blz__channel_expect_receiver(ch);
     slot = blz__channel_take_locked(ch);
@@ -131,6 +129,7 @@ static blz_poll recv_start(blz_channel_op *op, blz_cx *cx)
     return BLZ_PENDING;
 }
 
+/* The first poll comes here after a look that found nothing, or without a budget. */
 blz_poll blz_channel_recv_poll_(blz_future *future, blz_cx *cx)
 {
     blz_channel_op *op = (blz_channel_op *)future;
@@ -142,13 +141,24 @@ blz_poll blz_channel_recv_poll_(blz_future *future, blz_cx *cx)
     return blz__channel_op_waited(op);
 }
 
+static blz_poll recv_poll(blz_future *future, blz_cx *cx)
+{
+    blz_channel_op *op = (blz_channel_op *)future;
+
+    if (future->line == OP_START && cx->budget > 0 && recv_fast(op->channel, op->elem)) {
+        cx->budget--;
+        return blz_future_done(future, 0);
+    }
+    return blz_channel_recv_poll_(future, cx);
+}
+
 static blz_poll recv_many_poll(blz_future *future, blz_cx *cx)
 {
     blz_channel_op *op = (blz_channel_op *)future;
 
     if (op->count == 0)
         return blz_future_done(future, 0);
-    if (blz_channel_recv_poll_(future, cx) == BLZ_PENDING)
+    if (recv_poll(future, cx) == BLZ_PENDING)
         return BLZ_PENDING;
     if (future->result == 0)
         future->result = recv_more(op->channel, op->elem, 1, op->count);
@@ -168,7 +178,7 @@ void blz_channel_recv_cancel_(blz_future *future, blz_cx *cx)
 blz_future *blz_receiver_recv(blz_channel_op *op, const blz_receiver *rx, void *elem)
 {
     static const blz_future_ops ops = {.name = "channel_recv",
-                                       .poll = blz_channel_recv_poll_,
+                                       .poll = recv_poll,
                                        .cancel = blz_channel_recv_cancel_};
 
     return blz_channel_op_init_(op, &ops, rx->channel, elem);

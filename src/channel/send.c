@@ -229,12 +229,11 @@ void blz_permit_release(blz_permit *permit)
 
 /* ---- futures ---- */
 
+/* The first poll comes here after a claim that failed, or without a budget. */
 blz_poll blz_channel_send_poll_(blz_future *future, blz_cx *cx)
 {
     blz_channel_op *op = (blz_channel_op *)future;
-    blz_channel *ch = op->channel;
-    blz_slot_ slot;
-    int rc = 0;
+    int rc;
 
     if (future->line == OP_WAITING)
         return blz__channel_op_waited(op);
@@ -242,19 +241,28 @@ blz_poll blz_channel_send_poll_(blz_future *future, blz_cx *cx)
         return blz_future_done(future, -ECANCELED);
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
-    slot = blz_channel_claim_(ch);
-    if (slot.elem) {
-        put_elem(ch, slot, op->elem);
-        blz_channel_publish_(ch, slot);
-    } else {
-        op->waiter.count = 0;
-        rc = send_slowly(ch, op->elem, op, cx);
-    }
+    op->waiter.count = 0;
+    rc = send_slowly(op->channel, op->elem, op, cx);
     if (rc != -EAGAIN)
         return blz_future_done(future, rc);
     future->line = OP_WAITING;
     blz_coop_give_back(cx);
     return BLZ_PENDING;
+}
+
+static blz_poll send_poll(blz_future *future, blz_cx *cx)
+{
+    blz_channel_op *op = (blz_channel_op *)future;
+    blz_slot_ slot;
+
+    if (future->line == OP_START && cx->budget > 0 &&
+        (slot = blz_channel_claim_(op->channel)).elem) {
+        cx->budget--;
+        put_elem(op->channel, slot, op->elem);
+        blz_channel_publish_(op->channel, slot);
+        return blz_future_done(future, 0);
+    }
+    return blz_channel_send_poll_(future, cx);
 }
 
 static blz_poll reserve_poll(blz_future *future, blz_cx *cx)
@@ -303,7 +311,7 @@ void blz_channel_send_cancel_(blz_future *future, blz_cx *cx)
 blz_future *blz_sender_send(blz_channel_op *op, const blz_sender *tx, const void *elem)
 {
     static const blz_future_ops ops = {.name = "channel_send",
-                                       .poll = blz_channel_send_poll_,
+                                       .poll = send_poll,
                                        .cancel = blz_channel_send_cancel_};
 
     return blz_channel_op_init_(op, &ops, tx->channel, (void *)(uintptr_t)elem);
