@@ -14,6 +14,7 @@
 #include <blitz/connect.h>
 #include <blitz/dns.h>
 #include <blitz/fd.h>
+#include <blitz/file.h>
 #include <blitz/future.h>
 #include <blitz/io.h>
 #include <blitz/mutex.h>

@@ -30,7 +30,7 @@ BLZ_BEGIN_DECLS
 typedef struct blz_io {
     blz_future future;
     uint64_t done; /* bytes moved, valid after every completion */
-    uint64_t private_[13];
+    uint64_t private_[14];
 } blz_io;
 
 /* A piece of memory among several, laid out like the system's struct iovec. */

@@ -245,6 +245,12 @@ static int64_t once(struct io *io, int fd, bool socket)
     case IO_POLL:
     case IO_CALL:
     case IO_KINDS:
+    case IO_FILE_READ:
+    case IO_FILE_WRITE:
+    case IO_FILE_READV:
+    case IO_FILE_WRITEV:
+    case IO_FILE_SYNC:
+    case IO_FILE_KINDS:
         break;
     }
     errno = EINVAL;

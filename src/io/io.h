@@ -19,6 +19,7 @@
 #include "base/lock.h"
 #include "sched/sched.h"
 
+#include <blitz/blocking.h>
 #include <blitz/io.h>
 
 typedef struct blz__fd blz__fd;
@@ -140,6 +141,14 @@ enum io_kind {
     IO_CALL,     /* buf: struct io_call *; len: POLLIN or POLLOUT */
     IO_KINDS,
     IO_ACCEPTOR = IO_KINDS, /* io_uring: accepts for others; see uring_accept.c */
+    /* Of files, which are never ready or not: for drivers that do files. offset: where; -1: at the
+     * file's position. -EAGAIN means that a thread has to do it. */
+    IO_FILE_READ,   /* buf, len */
+    IO_FILE_WRITE,  /* the same */
+    IO_FILE_READV,  /* buf: blz_iovec[len] */
+    IO_FILE_WRITEV, /* the same */
+    IO_FILE_SYNC,   /* len: 1 for the data alone */
+    IO_FILE_KINDS,
 };
 
 /*
@@ -179,9 +188,17 @@ struct io {
     uint16_t msg_flags;
     void *buf;
     size_t len;
-    struct io *next; /* in fd->waiting */
-    uint64_t driver; /* the driver's; at first, what was seen of the readiness */
-    void *extra;     /* of the module above */
+    union {
+        struct {
+            struct io *next; /* in fd->waiting */
+            uint64_t driver; /* the driver's; at first, what was seen of the readiness */
+            union {
+                void *extra;     /* of the module above */
+                uint64_t offset; /* of files */
+            };
+        };
+        blz_blocking_job job; /* of files, while the blocking pool has it */
+    };
 };
 
 _Static_assert(sizeof(blz__fd) == 64, "an entry is a cache line");
@@ -237,6 +254,11 @@ static inline void stat_entry(blz__driver *driver)
 static inline void stat_registration(blz__driver *driver)
 {
     blz__store(&driver->registrations, driver->registrations + 1, RELAXED);
+}
+
+static inline bool io_is_of_file(const struct io *io)
+{
+    return io->op.kind >= IO_FILE_READ;
 }
 
 /* Carries it out without waiting: the result, or -EAGAIN. [its home worker, or the task] */

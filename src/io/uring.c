@@ -214,5 +214,6 @@ const blz__driver_ops blz__uring_driver = {
     .busy = uring_busy,
     .forget = blz__ready_forget,
     .let_go = blz__uring_let_go,
+    .files = true,
     .attempts = ((1u << IO_KINDS) - 1) & ~(1u << IO_ACCEPT | 1u << IO_CONNECT | 1u << IO_POLL),
 };

@@ -82,6 +82,10 @@ void blz__uring_prep_poll(struct io_uring_sqe *sqe, struct io *io);
 void blz__uring_polled(struct uring_driver *d, struct io *io, int res);
 void blz__uring_note_change(struct uring_driver *d, struct io *io, int res);
 
+/* ---- uring_file.c [owner] ---- */
+
+void blz__uring_prep_file(struct io_uring_sqe *sqe, const struct io *io);
+
 /* ---- uring_accept.c [owner] ---- */
 
 /* Waits in an acceptor, or is complete. False: it cannot; it needs a request of its own. */

@@ -19,14 +19,14 @@ static void complete(struct uring_driver *d, struct io *io, int res)
         blz__uring_polled(d, io, res);
         return;
     }
-    if (has_not_happened(res) && !op_is_asked(&io->op)) {
+    if (has_not_happened(res) && !op_is_asked(&io->op) && !io_is_of_file(io)) {
         if (io->op.kind == IO_CONNECT)
             io->progress |= IO_CONNECTING; /* goes on by itself: the attempts ask how it went */
         blz__uring_submit_poll(d, io);
         return;
     }
-    if (has_not_happened(res))
-        res = -ECANCELED; /* that is what became of a wait that was cancelled */
+    if (has_not_happened(res)) /* a wait that was cancelled; or a file, which is not waited for */
+        res = op_is_asked(&io->op) ? -ECANCELED : -EAGAIN;
     blz__io_complete(uring_base(d), io, res);
 }
 

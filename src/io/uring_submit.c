@@ -63,6 +63,14 @@ static void prep(struct io_uring_sqe *sqe, struct io *io)
     case IO_KINDS:
         blz__uring_prep_poll(sqe, io);
         break;
+    case IO_FILE_READ:
+    case IO_FILE_WRITE:
+    case IO_FILE_READV:
+    case IO_FILE_WRITEV:
+    case IO_FILE_SYNC:
+    case IO_FILE_KINDS:
+        blz__uring_prep_file(sqe, io);
+        break;
     }
 }
 

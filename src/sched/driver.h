@@ -54,6 +54,7 @@ typedef struct blz__driver_ops {
     void (*let_go)(blz__driver *driver);
     uint32_t attempts; /* kinds of operations that are tried before they are submitted, as bits */
     bool nonblocking;  /* wants descriptors in non-blocking mode */
+    bool files;        /* takes operations of files; others leave them to the blocking pool */
 } blz__driver_ops;
 
 struct blz__driver {

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files: opening, reading, writing, and what else is done with an open file. For what is done with
+ * paths see blitz/fs.h.
+ *
+ *     struct head { BLZ_FRAME; const char *path; blz_file file; blz_io io; char buf[4096];
+ *                   int64_t n; };
+ *
+ *     BLZ_ASYNC(head)
+ *     {
+ *         BLZ_BEGIN;
+ *         BLZ_AWAIT(self->n, blz_file_open(&self->io, &self->file, self->path, NULL));
+ *         if (self->n >= 0)
+ *             BLZ_AWAIT(self->n, blz_file_read(&self->io, &self->file, self->buf, 4096));
+ *         blz_file_close(&self->file);
+ *         BLZ_END(self->n);
+ *     }
+ *
+ * A blz_file is a small handle that may be copied; all copies mean the same open file, and once one
+ * of them has closed it the others give -EBADF. It belongs to the runtime that it was opened in.
+ * Any number of operations may be in flight on one file. Those without an offset use the position
+ * of the open file, which they share: do these one after the other.
+ *
+ * What is in the system's memory is read, and where the file system can do that written, at once,
+ * by a call that does not wait. Everything else goes to the ring with io_uring, and to threads of
+ * the blocking pool that do nothing but this with other backends.
+ *
+ * What cancellation does: an operation that has not begun never will, and ends with -ECANCELED.
+ * One that has begun completes when done, with its real result, because the memory is in use until
+ * then: a disk cannot be interrupted. Those that move all of their bytes (read_exact, write_all)
+ * end between two pieces with -ECANCELED; `done` of the operation says how many bytes were moved,
+ * whatever the result. What a write has reported is in the file; that it survives a crash is what
+ * blz_file_sync is for.
+ */
+#ifndef BLITZ_FILE_H
+#define BLITZ_FILE_H
+
+#include <blitz/io.h>
+#include <blitz/time.h>
+
+BLZ_BEGIN_DECLS
+
+/* All zero: none. */
+typedef struct blz_file {
+    void *entry_;
+    uint64_t generation_;
+} blz_file;
+
+/* ---- Opening and closing ---- */
+
+/* All zero: an existing file is read. */
+typedef struct blz_open_options {
+    bool read;          /* implied if neither write nor append is set */
+    bool write;         /* existing bytes stay, unless truncate is set */
+    bool append;        /* every write goes to the end; implies write */
+    bool truncate;      /* an existing file becomes empty; needs write */
+    bool create;        /* a new file if there is none; needs write */
+    bool create_new;    /* a new file, and -EEXIST if there is one; needs write */
+    bool directory;     /* -ENOTDIR if it is anything else */
+    bool no_follow;     /* -ELOOP if the path is a symbolic link */
+    unsigned mode;      /* permissions of a new file, before the umask; default 0666 */
+    int flags;          /* more of open(2): O_DIRECT, O_DSYNC, O_NOATIME, O_PATH, O_TMPFILE */
+    const blz_file *at; /* a directory that a relative path begins at; default: the current one */
+    uint64_t reserved[2];
+} blz_open_options;
+
+/*
+ * Opens a file, close-on-exec: 0 and *file. `options` NULL: to read. -EINVAL: options that make no
+ * sense, or a FIFO or a socket (blitz/pipe.h); or what the system says. The path must stay valid
+ * until it is ready; the options are copied, but `at` is used at the first poll. Cancelled: gives
+ * -ECANCELED, and never a descriptor. [task]
+ */
+BLZ_API blz_future *blz_file_open(blz_io *io, blz_file *file, const char *path,
+                                  const blz_open_options *options);
+
+/* The same to write: a new file, or an empty one in the place of what was in it. [task] */
+BLZ_API blz_future *blz_file_create(blz_io *io, blz_file *file, const char *path);
+
+/*
+ * Closes it; *file is none afterwards. Operations in flight go on, and the descriptor goes when the
+ * last one has ended. Errors of the device are reported by blz_file_sync, not here. -EBADF: is
+ * closed. [any thread]
+ */
+BLZ_API int blz_file_close(blz_file *file);
+
+/*
+ * Takes over a descriptor of a regular file, a directory or a device, which the runtime closes from
+ * now on (`rt` NULL: this thread's). -EINVAL: a pipe or a socket; -EBADF; -ENXIO: no runtime;
+ * -ENOMEM. On failure it is still the caller's. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_file_from_fd(blz_file *file, blz_rt *rt, int fd);
+
+/* Gives the descriptor back to the caller. -EBUSY: operations are in flight; -EBADF. [any thread]
+ */
+BLZ_API int blz_file_into_fd(blz_file *file);
+
+/* ---- Reading [task] ---- */
+
+/*
+ * Reads at the position: the number of bytes, which may be less than `len`; 0 at the end.
+ * read_exact goes on until all is there: `len`, or -ENODATA if the file ends before (`done` tells
+ * where).
+ */
+BLZ_API blz_future *blz_file_read(blz_io *io, const blz_file *file, void *buf, size_t len);
+BLZ_API blz_future *blz_file_read_exact(blz_io *io, const blz_file *file, void *buf, size_t len);
+BLZ_API blz_future *blz_file_readv(blz_io *io, const blz_file *file, const blz_iovec *iov,
+                                   size_t count);
+
+/* The same at an offset; the position is not used and does not change. -EINVAL: negative. */
+BLZ_API blz_future *blz_file_read_at(blz_io *io, const blz_file *file, void *buf, size_t len,
+                                     int64_t offset);
+BLZ_API blz_future *blz_file_read_exact_at(blz_io *io, const blz_file *file, void *buf, size_t len,
+                                           int64_t offset);
+BLZ_API blz_future *blz_file_readv_at(blz_io *io, const blz_file *file, const blz_iovec *iov,
+                                      size_t count, int64_t offset);
+
+/* ---- Writing [task] ---- */
+
+/*
+ * Writes at the position: the number of bytes, which may be less than `len`. write_all goes on
+ * until all is written: `len`, or an error, and `done` says how much was.
+ */
+BLZ_API blz_future *blz_file_write(blz_io *io, const blz_file *file, const void *buf, size_t len);
+BLZ_API blz_future *blz_file_write_all(blz_io *io, const blz_file *file, const void *buf,
+                                       size_t len);
+BLZ_API blz_future *blz_file_writev(blz_io *io, const blz_file *file, const blz_iovec *iov,
+                                    size_t count);
+
+/* The same at an offset. A file that was opened to append is written at its end all the same. */
+BLZ_API blz_future *blz_file_write_at(blz_io *io, const blz_file *file, const void *buf, size_t len,
+                                      int64_t offset);
+BLZ_API blz_future *blz_file_write_all_at(blz_io *io, const blz_file *file, const void *buf,
+                                          size_t len, int64_t offset);
+BLZ_API blz_future *blz_file_writev_at(blz_io *io, const blz_file *file, const blz_iovec *iov,
+                                       size_t count, int64_t offset);
+
+/* ---- The position ---- */
+
+/*
+ * Moves it: `whence` is SEEK_SET, SEEK_CUR or SEEK_END. The new position, -EINVAL, -ESPIPE (a
+ * device without one), -EBADF. Not while an operation at the position is in flight. [any thread]
+ */
+BLZ_API int64_t blz_file_seek(const blz_file *file, int64_t offset, int whence);
+
+/* ---- Size and safety [task] ---- */
+
+/* Makes it that long: what is more is cut off, what is less is filled with zeros. 0 */
+BLZ_API blz_future *blz_file_set_len(blz_io *io, const blz_file *file, int64_t len);
+
+/*
+ * Reserves room on the disk, so that writing there cannot fail for want of it; the file becomes
+ * longer if need be, unless `keep_len`. 0; -EOPNOTSUPP: this file system cannot; -ENOSPC.
+ */
+BLZ_API blz_future *blz_file_allocate(blz_io *io, const blz_file *file, int64_t offset, int64_t len,
+                                      bool keep_len);
+
+/*
+ * Waits until everything that was written before is safe on the disk; sync_data leaves out what is
+ * not needed to read it again, such as times. 0; -EIO: some of it is lost, and will not be reported
+ * again.
+ */
+BLZ_API blz_future *blz_file_sync(blz_io *io, const blz_file *file);
+BLZ_API blz_future *blz_file_sync_data(blz_io *io, const blz_file *file);
+
+/* ---- What is known of a file ---- */
+
+typedef enum blz_file_type {
+    BLZ_FILE_UNKNOWN,
+    BLZ_FILE_REGULAR,
+    BLZ_FILE_DIRECTORY,
+    BLZ_FILE_SYMLINK,
+    BLZ_FILE_FIFO,
+    BLZ_FILE_SOCKET,
+    BLZ_FILE_CHAR_DEVICE,
+    BLZ_FILE_BLOCK_DEVICE
+} blz_file_type;
+
+/* Times are nanoseconds since 1970, UTC; INT64_MIN: not known. */
+typedef struct blz_metadata {
+    blz_file_type type;
+    unsigned mode; /* permissions, with the sticky and set-id bits: 07777 */
+    int64_t size;
+    int64_t blocks; /* of 512 bytes on the disk */
+    uint32_t block_size;
+    uint32_t uid, gid;
+    uint32_t links;
+    uint64_t device, inode;
+    uint64_t special; /* of a device: its number */
+    int64_t accessed_ns, modified_ns, changed_ns, created_ns;
+    uint64_t reserved[4];
+} blz_metadata;
+
+/* Fills in *out: 0. [task] */
+BLZ_API blz_future *blz_file_metadata(blz_io *io, const blz_file *file, blz_metadata *out);
+
+/* Changes the permissions. 0 [task] */
+BLZ_API blz_future *blz_file_set_mode(blz_io *io, const blz_file *file, unsigned mode);
+
+/* Instead of a time. */
+#define BLZ_TIME_NOW  INT64_MAX /* that of the system */
+#define BLZ_TIME_KEEP INT64_MIN /* leave it as it is */
+
+/* Sets when it was read and written last. 0 [task] */
+BLZ_API blz_future *blz_file_set_times(blz_io *io, const blz_file *file, int64_t accessed_ns,
+                                       int64_t modified_ns);
+
+/* ---- Locks ---- */
+
+/* The future of blz_file_lock. */
+typedef struct blz_file_lock_op {
+    blz_future future;
+    blz_io io;
+    blz_sleep_op pause;
+    blz_file file;
+    int64_t pause_ns;
+    uint32_t how;
+    uint32_t state;
+} blz_file_lock_op;
+
+/*
+ * Locks the open file against other open files, of this process and others (flock(2)): exclusive,
+ * or shared by all who lock it so. A lock that is held is changed, not atomically: it may be lost.
+ * It ends with blz_file_unlock, or when the descriptor is closed. 0. Others that hold it are waited
+ * for, by asking again every few milliseconds. Interruptible: -ECANCELED, and then this call has
+ * not locked it. [task]
+ */
+BLZ_API blz_future *blz_file_lock(blz_file_lock_op *op, const blz_file *file);
+BLZ_API blz_future *blz_file_lock_shared(blz_file_lock_op *op, const blz_file *file);
+
+/* The same without waiting: -EWOULDBLOCK if another holds it. [task] */
+BLZ_API blz_future *blz_file_try_lock(blz_io *io, const blz_file *file);
+BLZ_API blz_future *blz_file_try_lock_shared(blz_io *io, const blz_file *file);
+BLZ_API blz_future *blz_file_unlock(blz_io *io, const blz_file *file);
+
+BLZ_END_DECLS
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of blitz/file.h: each says what it is, and file_io.c does it. */
+#include <blitz/file.h>
+
+#include "fs/file.h"
+
+#include <errno.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* Negative ones are refused by the system, but for the one that means the position. */
+static uint64_t checked(int64_t offset)
+{
+    return offset < 0 ? (uint64_t)INT64_MIN : (uint64_t)offset;
+}
+
+static void *bytes(const void *buf)
+{
+    return (void *)(uintptr_t)buf;
+}
+
+static blz_future *all_of_it(blz_future *io)
+{
+    ((struct io *)io)->flags |= IO_ALL;
+    return io;
+}
+
+/* ---- reading ---- */
+
+blz_future *blz_file_read(blz_io *io, const blz_file *file, void *buf, size_t len)
+{
+    static const blz_future_ops ops = FILE_OP("file_read");
+    return blz__file_init(io, &ops, IO_FILE_READ, file, buf, len, FILE_POSITION);
+}
+
+blz_future *blz_file_read_exact(blz_io *io, const blz_file *file, void *buf, size_t len)
+{
+    static const blz_future_ops ops = FILE_OP("file_read_exact");
+    return all_of_it(blz__file_init(io, &ops, IO_FILE_READ, file, buf, len, FILE_POSITION));
+}
+
+blz_future *blz_file_readv(blz_io *io, const blz_file *file, const blz_iovec *iov, size_t count)
+{
+    static const blz_future_ops ops = FILE_OP("file_readv");
+    return blz__file_init(io, &ops, IO_FILE_READV, file, bytes(iov), count, FILE_POSITION);
+}
+
+blz_future *blz_file_read_at(blz_io *io, const blz_file *file, void *buf, size_t len,
+                             int64_t offset)
+{
+    static const blz_future_ops ops = FILE_OP("file_read_at");
+    return blz__file_init(io, &ops, IO_FILE_READ, file, buf, len, checked(offset));
+}
+
+blz_future *blz_file_read_exact_at(blz_io *io, const blz_file *file, void *buf, size_t len,
+                                   int64_t offset)
+{
+    static const blz_future_ops ops = FILE_OP("file_read_exact_at");
+    return all_of_it(blz__file_init(io, &ops, IO_FILE_READ, file, buf, len, checked(offset)));
+}
+
+blz_future *blz_file_readv_at(blz_io *io, const blz_file *file, const blz_iovec *iov, size_t count,
+                              int64_t offset)
+{
+    static const blz_future_ops ops = FILE_OP("file_readv_at");
+    return blz__file_init(io, &ops, IO_FILE_READV, file, bytes(iov), count, checked(offset));
+}
+
+/* ---- writing ---- */
+
+blz_future *blz_file_write(blz_io *io, const blz_file *file, const void *buf, size_t len)
+{
+    static const blz_future_ops ops = FILE_OP("file_write");
+    return blz__file_init(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, FILE_POSITION);
+}
+
+blz_future *blz_file_write_all(blz_io *io, const blz_file *file, const void *buf, size_t len)
+{
+    static const blz_future_ops ops = FILE_OP("file_write_all");
+    return all_of_it(blz__file_init(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, FILE_POSITION));
+}
+
+blz_future *blz_file_writev(blz_io *io, const blz_file *file, const blz_iovec *iov, size_t count)
+{
+    static const blz_future_ops ops = FILE_OP("file_writev");
+    return blz__file_init(io, &ops, IO_FILE_WRITEV, file, bytes(iov), count, FILE_POSITION);
+}
+
+blz_future *blz_file_write_at(blz_io *io, const blz_file *file, const void *buf, size_t len,
+                              int64_t offset)
+{
+    static const blz_future_ops ops = FILE_OP("file_write_at");
+    return blz__file_init(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, checked(offset));
+}
+
+blz_future *blz_file_write_all_at(blz_io *io, const blz_file *file, const void *buf, size_t len,
+                                  int64_t offset)
+{
+    static const blz_future_ops ops = FILE_OP("file_write_all_at");
+    return all_of_it(
+        blz__file_init(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, checked(offset)));
+}
+
+blz_future *blz_file_writev_at(blz_io *io, const blz_file *file, const blz_iovec *iov, size_t count,
+                               int64_t offset)
+{
+    static const blz_future_ops ops = FILE_OP("file_writev_at");
+    return blz__file_init(io, &ops, IO_FILE_WRITEV, file, bytes(iov), count, checked(offset));
+}
+
+/* ---- the position ---- */
+
+int64_t blz_file_seek(const blz_file *file, int64_t offset, int whence)
+{
+    int fd;
+    off_t at;
+
+    if (whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END)
+        return -EINVAL;
+    fd = blz__fd_acquire(file_ref(file));
+    if (fd < 0)
+        return fd;
+    at = lseek(fd, offset, whence);
+    at = at < 0 ? -errno : at;
+    blz__fd_release(file_ref(file));
+    return at;
+}
+
+/* ---- size and safety ---- */
+
+blz_future *blz_file_set_len(blz_io *io, const blz_file *file, int64_t len)
+{
+    static const blz_future_ops ops = FILE_OP("file_set_len");
+    return blz__file_init(io, &ops, FILE_SET_LEN, file, NULL, 0, (uint64_t)len);
+}
+
+blz_future *blz_file_allocate(blz_io *io, const blz_file *file, int64_t offset, int64_t len,
+                              bool keep_len)
+{
+    static const blz_future_ops ops = FILE_OP("file_allocate");
+
+    blz__file_init(io, &ops, FILE_ALLOCATE, file, NULL, (size_t)len, (uint64_t)offset);
+    ((struct io *)io)->msg_flags = keep_len;
+    return &io->future;
+}
+
+blz_future *blz_file_sync(blz_io *io, const blz_file *file)
+{
+    static const blz_future_ops ops = FILE_OP("file_sync");
+    return blz__file_init(io, &ops, IO_FILE_SYNC, file, NULL, 0, 0);
+}
+
+blz_future *blz_file_sync_data(blz_io *io, const blz_file *file)
+{
+    static const blz_future_ops ops = FILE_OP("file_sync_data");
+    return blz__file_init(io, &ops, IO_FILE_SYNC, file, NULL, 1, 0);
+}
+
+/* ---- what is known of it ---- */
+
+blz_future *blz_file_metadata(blz_io *io, const blz_file *file, blz_metadata *out)
+{
+    static const blz_future_ops ops = FILE_OP("file_metadata");
+    return blz__file_init(io, &ops, FILE_METADATA, file, out, 0, 0);
+}
+
+blz_future *blz_file_set_mode(blz_io *io, const blz_file *file, unsigned mode)
+{
+    static const blz_future_ops ops = FILE_OP("file_set_mode");
+    return blz__file_init(io, &ops, FILE_SET_MODE, file, NULL, mode, 0);
+}
+
+blz_future *blz_file_set_times(blz_io *io, const blz_file *file, int64_t accessed_ns,
+                               int64_t modified_ns)
+{
+    static const blz_future_ops ops = FILE_OP("file_set_times");
+    return blz__file_init(io, &ops, FILE_SET_TIMES, file, NULL, (size_t)modified_ns,
+                          (uint64_t)accessed_ns);
+}
