@@ -103,7 +103,7 @@ static bool is_worth_spinning(const blz_mutex *m)
 {
     uint32_t idle = blz__load(&m->idle_spins, RELAXED);
 
-    return SPINS > 0 && (idle < 4 || idle % 32 == 0);
+    return idle < 4 || idle % 32 == 0;
 }
 
 static bool note_spin(blz_mutex *m, bool taken)
@@ -117,7 +117,7 @@ static bool take_spinning(blz_mutex *m, uint32_t word)
 {
     bool taken = false;
 
-    if (word & WAITERS)
+    if (SPINS == 0 || (word & WAITERS))
         return false;
     if (is_worth_spinning(m))
         for (int i = 0; i < SPINS && !taken && !(word & WAITERS); i++) {
@@ -132,6 +132,8 @@ static bool take_called_spinning(blz_mutex *m)
 {
     bool taken = false;
 
+    if (SPINS == 0)
+        return false;
     if (is_worth_spinning(m))
         for (int i = 0; i < SPINS && !taken; i++) {
             blz__spin_hint();
