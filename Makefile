@@ -44,7 +44,7 @@ tests:
 
 # A model that is not through after a while says so and is taken up again in CI and in soak.
 test: tests
-	@MODEL_SECONDS=$${MODEL_SECONDS:-4} ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(ARGS)
+	@MODEL_SECONDS=$${MODEL_SECONDS:-2} ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(ARGS)
 
 mutants:
 	@tools/bootstrap build test
