@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file system: whole files, paths, directories. For open files see blitz/file.h.
+ *
+ *     struct load { BLZ_FRAME; const char *path; blz_fs_op op; blz_bytes text; int64_t rc; };
+ *
+ *     BLZ_ASYNC(load)
+ *     {
+ *         BLZ_BEGIN;
+ *         BLZ_AWAIT(self->rc, blz_fs_read(&self->op, self->path, &self->text, 1 << 20));
+ *         if (self->rc >= 0)
+ *             printf("%s", self->text.data);
+ *         blz_bytes_free(&self->text);
+ *         BLZ_END(self->rc);
+ *     }
+ *
+ * Each of these is one job for a thread of the blocking pool that does nothing but files, whatever
+ * the backend. Paths are strings that end with a zero; they, and all memory given, must stay valid
+ * until the operation is ready. Results are negative errnos as the system gives them, unless
+ * something else is said.
+ *
+ * What cancellation does: a job that has not begun never will. One that has begun completes when
+ * done, with its real result; those that take many steps (reading, writing, copying, removing
+ * trees) look in between, and end with -ECANCELED. What is said at each of them is left behind.
+ * Something that a cancelled operation would have handed out (memory, a file) is given back, and
+ * the result is -ECANCELED.
+ */
+#ifndef BLITZ_FS_H
+#define BLITZ_FS_H
+
+#include <blitz/blocking.h>
+#include <blitz/file.h>
+
+BLZ_BEGIN_DECLS
+
+/* One operation. Lives in the caller's frame; needs no initialisation. */
+typedef struct blz_fs_op {
+    blz_future future;
+    blz_blocking_op call;
+    int64_t (*run)(struct blz_fs_op *op);
+    const char *path, *other;
+    void *out;
+    const void *data;
+    size_t len;
+    int64_t number[2];
+    blz_rt *rt;
+    uint32_t cancelled;
+    uint32_t spare;
+    uint64_t reserved[2];
+} blz_fs_op;
+
+/* Bytes with a zero behind them. All zero: none. May outlive the runtime that they came from. */
+typedef struct blz_bytes {
+    char *data;
+    size_t len;
+    size_t capacity_;
+    blz_allocator allocator_;
+} blz_bytes;
+
+/* Gives the memory back; *bytes is none afterwards. None is fine. [any thread] */
+BLZ_API void blz_bytes_free(blz_bytes *bytes);
+
+/* ---- Whole files [task] ---- */
+
+/*
+ * Reads a file: the number of bytes, and *out, which must be freed. *out is none after an error.
+ * -EFBIG: it is longer than `limit`; -ENOMEM.
+ */
+BLZ_API blz_future *blz_fs_read(blz_fs_op *op, const char *path, blz_bytes *out, size_t limit);
+
+/*
+ * Makes a file of these bytes, in the place of what was in it: 0. After an error or a cancellation
+ * the file may have a part of them.
+ */
+BLZ_API blz_future *blz_fs_write(blz_fs_op *op, const char *path, const void *data, size_t len);
+
+/*
+ * The same, but whoever looks sees the old file or the new one, also after a crash: writes another
+ * file beside it, has that written to the disk, and moves it to its place. The permissions of the
+ * old file are kept; a symbolic link is replaced itself. 0: the new file is on the disk. After an
+ * error or a cancellation the old one is as it was; only if the very last step fails, the writing
+ * of the directory, it is the new one that is there, and a crash may undo that.
+ */
+BLZ_API blz_future *blz_fs_write_atomic(blz_fs_op *op, const char *path, const void *data,
+                                        size_t len);
+
+/* Adds these bytes to the end of a file, which is made if there is none: 0. */
+BLZ_API blz_future *blz_fs_append(blz_fs_op *op, const char *path, const void *data, size_t len);
+
+/*
+ * Copies what is in a file, and its permissions: the number of bytes. Where the file system can,
+ * the two share their blocks. -EINVAL: both are the same file, or `from` is no regular one. After
+ * an error or a cancellation `to` may have a part.
+ */
+BLZ_API blz_future *blz_fs_copy(blz_fs_op *op, const char *from, const char *to);
+
+/* ---- Paths [task] ---- */
+
+/* Fills in *out: 0. The second does not follow a symbolic link. */
+BLZ_API blz_future *blz_fs_metadata(blz_fs_op *op, const char *path, blz_metadata *out);
+BLZ_API blz_future *blz_fs_link_metadata(blz_fs_op *op, const char *path, blz_metadata *out);
+
+/* 1: there is something, 0: there is nothing; or an error, and nothing is known. */
+BLZ_API blz_future *blz_fs_exists(blz_fs_op *op, const char *path);
+
+/* Change permissions and times, as with files: 0. */
+BLZ_API blz_future *blz_fs_set_mode(blz_fs_op *op, const char *path, unsigned mode);
+BLZ_API blz_future *blz_fs_set_times(blz_fs_op *op, const char *path, int64_t accessed_ns,
+                                     int64_t modified_ns);
+
+/* Moves within a file system; `to` is replaced. 0 */
+BLZ_API blz_future *blz_fs_rename(blz_fs_op *op, const char *from, const char *to);
+
+/* Removes a file or a symbolic link: 0; -EISDIR. */
+BLZ_API blz_future *blz_fs_remove(blz_fs_op *op, const char *path);
+
+/* Another name for a file; a symbolic link with that text. 0 */
+BLZ_API blz_future *blz_fs_hard_link(blz_fs_op *op, const char *path, const char *name);
+BLZ_API blz_future *blz_fs_symlink(blz_fs_op *op, const char *text, const char *name);
+
+/* The text of a symbolic link; a path without links, "." and "..". Both must be freed. 0 */
+BLZ_API blz_future *blz_fs_read_link(blz_fs_op *op, const char *path, blz_bytes *out);
+BLZ_API blz_future *blz_fs_canonicalize(blz_fs_op *op, const char *path, blz_bytes *out);
+
+/* ---- Directories [task] ---- */
+
+/*
+ * Makes a directory: 0. The second makes those above it as well, and one that is there is fine. The
+ * mode is that of new ones, before the umask; 0777 as a rule.
+ */
+BLZ_API blz_future *blz_fs_create_dir(blz_fs_op *op, const char *path, unsigned mode);
+BLZ_API blz_future *blz_fs_create_dir_all(blz_fs_op *op, const char *path, unsigned mode);
+
+/*
+ * Removes an empty directory; a directory and all that is in it. 0. Symbolic links are removed, and
+ * never followed, whatever others do meanwhile. -ENOTDIR: it is a link, or a file. It goes on until
+ * the first error, or a cancellation; what is removed is gone. Each level takes a descriptor.
+ */
+BLZ_API blz_future *blz_fs_remove_dir(blz_fs_op *op, const char *path);
+BLZ_API blz_future *blz_fs_remove_dir_all(blz_fs_op *op, const char *path);
+
+/* A directory that is being listed; belongs to one task. All zero: none. */
+typedef struct blz_dir {
+    uint64_t private_[8];
+} blz_dir;
+
+/* `name` is valid until the next call. The type may not be known. */
+typedef struct blz_dir_entry {
+    const char *name;
+    blz_file_type type;
+    uint64_t inode;
+} blz_dir_entry;
+
+/*
+ * Opens a directory: 0. Then gives its entries one after the other, in no order and without "." and
+ * "..": 1 and *entry, or 0 at the end. Many are fetched at a time, so most are ready at once.
+ */
+BLZ_API blz_future *blz_dir_open(blz_fs_op *op, blz_dir *dir, const char *path);
+BLZ_API blz_future *blz_dir_next(blz_fs_op *op, blz_dir *dir, blz_dir_entry *entry);
+
+/* Closes it; not while an operation is in flight. None is fine. [any thread] */
+BLZ_API void blz_dir_close(blz_dir *dir);
+
+/* ---- For a while [task] ---- */
+
+/*
+ * A file without a name, to read and write, that is gone when it is closed: 0 and *file. `dir`
+ * NULL: $TMPDIR, or /tmp.
+ */
+BLZ_API blz_future *blz_fs_temp_file(blz_fs_op *op, blz_file *file, const char *dir);
+
+/*
+ * A new directory for this user alone, with a name that begins with `prefix`: 0 and its path, which
+ * must be freed. Removing it is the caller's.
+ */
+BLZ_API blz_future *blz_fs_temp_dir(blz_fs_op *op, blz_bytes *path, const char *dir,
+                                    const char *prefix);
+
+BLZ_END_DECLS
+#endif
