@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells AddressSanitizer what is free inside memory that we manage ourselves. */
+/*
+ * Tells AddressSanitizer what is free inside memory that we manage ourselves, and ThreadSanitizer
+ * what is ordered by system calls that it does not see.
+ */
 #ifndef BLZ_BASE_SANITIZE_H
 #define BLZ_BASE_SANITIZE_H
 
@@ -12,6 +15,24 @@
 #endif
 #if defined(__SANITIZE_ADDRESS__) && !defined(BLZ_ASAN)
 #define BLZ_ASAN 1
+#endif
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BLZ_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) && !defined(BLZ_TSAN)
+#define BLZ_TSAN 1
+#endif
+
+#ifdef BLZ_TSAN
+#include <sanitizer/tsan_interface.h>
+#define blz__tsan_acquire(p) __tsan_acquire(p)
+#define blz__tsan_release(p) __tsan_release(p)
+#else
+#define blz__tsan_acquire(p) ((void)(p))
+#define blz__tsan_release(p) ((void)(p))
 #endif
 
 #ifdef BLZ_ASAN

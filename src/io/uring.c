@@ -19,6 +19,7 @@
 #include "io/uring.h"
 
 #include "base/alloc.h"
+#include "base/sanitize.h"
 
 #include <errno.h>
 #include <string.h>
@@ -34,6 +35,15 @@ static const unsigned modes[] = {
     IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
 };
 
+/* Where one ring was unmapped another may be mapped, by another thread: the kernel orders them. */
+static char mappings;
+
+static void unmap_ring(struct io_uring *ring)
+{
+    blz__tsan_release(&mappings); /* pairs with the acquire in init_ring */
+    io_uring_queue_exit(ring);
+}
+
 static int init_ring(struct uring_driver *d, unsigned mode, uint32_t cq_entries)
 {
     struct io_uring_params params = {
@@ -47,13 +57,14 @@ static int init_ring(struct uring_driver *d, unsigned mode, uint32_t cq_entries)
 
     if (rc < 0)
         return rc;
+    blz__tsan_acquire(&mappings);
     if ((params.features & needed) != needed) {
-        io_uring_queue_exit(&d->ring);
+        unmap_ring(&d->ring);
         return -ENOSYS;
     }
     rc = io_uring_register_eventfd(&d->ring, d->set.wake_fd);
     if (rc < 0) {
-        io_uring_queue_exit(&d->ring);
+        unmap_ring(&d->ring);
         return rc;
     }
     io_uring_ring_dontfork(&d->ring);
@@ -102,7 +113,7 @@ static void exit_ring(struct uring_driver *d)
 {
     if (d->thread != blz__thread_id())
         d->ring.int_flags = 0;
-    io_uring_queue_exit(&d->ring);
+    unmap_ring(&d->ring);
 }
 
 static void uring_close(blz__driver *driver)
