@@ -176,5 +176,59 @@ BLZ_API blz_future *blz_fs_temp_file(blz_fs_op *op, blz_file *file, const char *
 BLZ_API blz_future *blz_fs_temp_dir(blz_fs_op *op, blz_bytes *path, const char *dir,
                                     const char *prefix);
 
+/* ---- Changes ---- */
+
+/* What is waited for, and what is reported; the last three are reported to everyone. */
+enum {
+    BLZ_FS_MODIFIED = 0x1,   /* bytes were written, or cut off */
+    BLZ_FS_WRITTEN = 0x2,    /* one that had it open to write has closed it */
+    BLZ_FS_ATTRIBUTES = 0x4, /* permissions, times, owner, links */
+    BLZ_FS_CREATED = 0x8,    /* in the directory that is watched */
+    BLZ_FS_REMOVED = 0x10,   /* from it, or what is watched itself */
+    BLZ_FS_MOVED_FROM = 0x20,
+    BLZ_FS_MOVED_TO = 0x40,
+    BLZ_FS_ALL = 0x7f,
+    BLZ_FS_OF_DIRECTORY = 0x100, /* it is a directory that the change is about */
+    BLZ_FS_GONE = 0x200,         /* is not watched any more: removed, unmounted */
+    BLZ_FS_OVERFLOW = 0x400      /* changes were lost (id -1): look at everything */
+};
+
+/* `name`, in the directory that is watched, or "", is valid until the next call. */
+typedef struct blz_fs_change {
+    int id;          /* of blz_fs_watch_add */
+    uint32_t events; /* BLZ_FS_MODIFIED and so on */
+    uint32_t cookie; /* the two halves of a move have the same one */
+    const char *name;
+} blz_fs_change;
+
+/* Watches any number of files and directories. Belongs to one task. All zero: none. */
+typedef struct blz_fs_watch {
+    uint64_t private_[10];
+} blz_fs_watch;
+
+/*
+ * Makes one that watches nothing (`rt` NULL: this thread's). 0, -ENXIO: no runtime, -ENOMEM,
+ * -EMFILE: the system's limit of inotify(7). Closing it: not while a wait is in flight; none is
+ * fine. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_fs_watch_new(blz_fs_watch *watch, blz_rt *rt);
+BLZ_API void blz_fs_watch_close(blz_fs_watch *watch);
+
+/*
+ * Watches a file, or a directory and what is directly in it, as well: its id. The same one again
+ * changes what is waited for. -ENOENT, -ENOSPC: the system's limit. [task]
+ */
+BLZ_API blz_future *blz_fs_watch_add(blz_fs_op *op, blz_fs_watch *watch, const char *path,
+                                     uint32_t events);
+
+/* Watches it no more; BLZ_FS_GONE is reported. 0, -ENOENT: no such id. [task] */
+BLZ_API int blz_fs_watch_remove(blz_fs_watch *watch, int id);
+
+/*
+ * Waits for a change: 1 and *change. One wait at a time. Interruptible; no change is lost by that.
+ * [task]
+ */
+BLZ_API blz_future *blz_fs_watch_next(blz_io *io, blz_fs_watch *watch, blz_fs_change *change);
+
 BLZ_END_DECLS
 #endif

@@ -34,10 +34,11 @@ foreach(source IN LISTS fault)
             connect blz__call_recv blz__call_send recvmsg sendmsg epoll_create1 epoll_ctl epoll_pwait2 ppoll
             io_uring_queue_init_params io_uring_submit io_uring_submit_and_wait
             io_uring_submit_and_get_events io_uring_register_eventfd
-            io_uring_register_ring_fd)
+            io_uring_register_ring_fd openat preadv2 pwritev2 fstat statx fsync ftruncate renameat mkdir
+            unlinkat getdents64 fdopendir copy_file_range inotify_init1 inotify_add_watch)
         target_link_options(fault_${name} PRIVATE LINKER:--wrap=${call})
     endforeach()
     # The wrappers are found although the library comes after them.
     target_link_options(fault_${name} PRIVATE LINKER:--undefined=fail_call
-        LINKER:--undefined=blz_faulty_io)
+        LINKER:--undefined=blz_faulty_io LINKER:--undefined=blz_faulty_fs)
 endforeach()

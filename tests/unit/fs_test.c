@@ -369,6 +369,87 @@ ON_EACH_BACKEND(what_is_cancelled_leaves_nothing_behind)
     end(rt);
 }
 
+/* ---- changes ---- */
+
+static void expect_change(blz_rt *rt, blz_fs_watch *w, int id, uint32_t events, const char *name)
+{
+    blz_io io = {0};
+    blz_fs_change change;
+
+    assert_int_equal(AWAIT(rt, blz_fs_watch_next(&io, w, &change)), 1);
+    assert_int_equal(change.id, id);
+    assert_int_equal(change.events, events);
+    assert_string_equal(change.name, name);
+}
+
+ON_EACH_BACKEND(changes_are_reported_in_order)
+{
+    blz_rt *rt = begin(backend);
+    blz_fs_change change;
+    blz_handle waiting;
+    blz_io io = {0};
+    blz_fs_watch w;
+    blz_fs_op op;
+    int id;
+
+    assert_int_equal(blz_fs_watch_new(&w, NULL), -ENXIO);
+    blz_fs_watch_close(&w);
+    assert_int_equal(blz_fs_watch_new(&w, rt), 0);
+    assert_int_equal(AWAIT(rt, blz_fs_watch_add(&op, &w, in_dir("none"), BLZ_FS_ALL)), -ENOENT);
+    id = (int)AWAIT(rt, blz_fs_watch_add(&op, &w, dir, BLZ_FS_ALL & ~BLZ_FS_MODIFIED));
+    assert_true(id >= 0);
+    START(rt, &waiting, blz_fs_watch_next(&io, &w, &change));
+    assert_false(blz_handle_done(&waiting));
+    check(mkdir(in_dir("d"), 0700) == 0);
+    assert_int_equal(FINISH(rt, &waiting), 1);
+    assert_true(change.id == id && change.events == (BLZ_FS_CREATED | BLZ_FS_OF_DIRECTORY));
+    write_file(rt, "f", "x");
+    check(rename(in_dir("f"), in_dir("g")) == 0);
+    check(unlink(in_dir("g")) == 0);
+    expect_change(rt, &w, id, BLZ_FS_CREATED, "f");
+    expect_change(rt, &w, id, BLZ_FS_WRITTEN, "f");
+    expect_change(rt, &w, id, BLZ_FS_MOVED_FROM, "f");
+    expect_change(rt, &w, id, BLZ_FS_MOVED_TO, "g");
+    expect_change(rt, &w, id, BLZ_FS_REMOVED, "g");
+    assert_int_equal(blz_fs_watch_remove(&w, id), 0);
+    assert_int_equal(blz_fs_watch_remove(&w, id), -ENOENT);
+    expect_change(rt, &w, id, BLZ_FS_GONE, "");
+    START(rt, &waiting, blz_fs_watch_next(&io, &w, &change));
+    assert_int_equal(CANCEL(rt, &waiting), -ECANCELED);
+    blz_fs_watch_close(&w);
+    assert_int_equal(blz_fs_watch_remove(&w, id), -EBADF);
+    end(rt);
+}
+
+ON_EACH_BACKEND(a_cancelled_wait_loses_no_change)
+{
+    blz_rt *rt = begin(backend);
+    blz_fs_change change;
+    blz_handle waiting;
+    blz_io io = {0};
+    blz_fs_watch w;
+    blz_fs_op op;
+    char name[16];
+    int next = 0;
+
+    assert_int_equal(blz_fs_watch_new(&w, rt), 0);
+    assert_true(AWAIT(rt, blz_fs_watch_add(&op, &w, dir, BLZ_FS_CREATED)) >= 0);
+    for (int i = 0; i < 50; i++) {
+        START(rt, &waiting, blz_fs_watch_next(&io, &w, &change));
+        snprintf(name, sizeof name, "%d", i);
+        check(mkdir(in_dir(name), 0700) == 0);
+        blz_handle_cancel(&waiting);
+        if (FINISH(rt, &waiting) == 1)
+            assert_int_equal(atoi(change.name), next++);
+    }
+    for (; next < 50; next++) {
+        assert_int_equal(AWAIT(rt, blz_fs_watch_next(&io, &w, &change)), 1);
+        assert_int_equal(atoi(change.name), next);
+    }
+    blz_fs_watch_close(&w);
+    end(rt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +464,8 @@ int main(void)
         TEST(all_entries_are_listed_once),
         TEST(temporary_things_are_where_they_should_be),
         TEST(what_is_cancelled_leaves_nothing_behind),
+        TEST(changes_are_reported_in_order),
+        TEST(a_cancelled_wait_loses_no_change),
     };
     return RUN_TESTS(tests);
 }
