@@ -23,6 +23,7 @@
 #include <blitz/once.h>
 #include <blitz/oneshot.h>
 #include <blitz/pipe.h>
+#include <blitz/process.h>
 #include <blitz/runtime.h>
 #include <blitz/rwlock.h>
 #include <blitz/semaphore.h>

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes: starting them, talking to them, waiting for their end.
+ *
+ *     struct sum { BLZ_FRAME; blz_command cmd; blz_output out; blz_output_op op; int64_t rc; };
+ *
+ *     BLZ_ASYNC(sum)
+ *     {
+ *         BLZ_BEGIN;
+ *         blz_command_init(&self->cmd, "sha256sum");
+ *         blz_command_arg(&self->cmd, "/etc/hostname");
+ *         BLZ_AWAIT(self->rc, blz_command_output(&self->op, &self->cmd, &self->out));
+ *         if (self->rc == 0)                               // it has exited with 0
+ *             fwrite(self->out.out, 1, self->out.out_len, stdout);
+ *         else if (self->rc < 0)                           // it did not come to that
+ *             fprintf(stderr, "%s: %s\n", blz_command_failed_step(&self->cmd),
+ *                     blz_strerror((int)self->rc));
+ *         blz_output_free(&self->out);
+ *         blz_command_free(&self->cmd);
+ *         BLZ_END(self->rc);
+ *     }
+ *
+ * Nothing here uses SIGCHLD, and no child of anybody else is ever waited for. Whoever waits for all
+ * children (waitpid(-1)) or ignores SIGCHLD takes ours too; their status is lost then: -ECHILD.
+ *
+ * Needs Linux 5.4; -ENOTSUP before that, and nothing is started.
+ */
+#ifndef BLITZ_PROCESS_H
+#define BLITZ_PROCESS_H
+
+#include <blitz/fd.h>
+#include <blitz/pipe.h>
+
+#include <sys/types.h>
+
+BLZ_BEGIN_DECLS
+
+/* ---- Commands ---- */
+
+/*
+ * What to start, and how. May be started any number of times. Belongs to one task or thread at a
+ * time. The functions that build it copy what they are given, and do not fail: what goes wrong
+ * (-ENOMEM, -EINVAL) is kept, and given when it is to be started. [any thread]
+ */
+typedef struct blz_command {
+    struct blz__command *spec_;
+    const char *failed_step_;
+    int64_t error_;
+} blz_command;
+
+/*
+ * A command without arguments. A program without a slash is looked for in the PATH that the child
+ * is going to have (/bin:/usr/bin if it has none). Memory comes from malloc, or from `allocator`,
+ * which is copied.
+ */
+BLZ_API void blz_command_init(blz_command *cmd, const char *program);
+BLZ_API void blz_command_init_with(blz_command *cmd, const char *program,
+                                   const blz_allocator *allocator);
+
+/* Gives the memory back. All zero, or freed already, is fine. */
+BLZ_API void blz_command_free(blz_command *cmd);
+
+/* One more argument; several, up to a NULL. */
+BLZ_API void blz_command_arg(blz_command *cmd, const char *arg);
+BLZ_API void blz_command_args(blz_command *cmd, const char *const *args);
+
+/* What the child sees as its own name, argv[0]; default: the program as given. */
+BLZ_API void blz_command_name(blz_command *cmd, const char *name);
+
+/*
+ * The environment: that of this process as it is when the child is started (nobody may change it at
+ * that moment), or an empty one, with variables set and removed. The last word on a variable
+ * counts; clearing forgets what was said before it. -EINVAL: a name that is empty or has a '='.
+ */
+BLZ_API void blz_command_env(blz_command *cmd, const char *name, const char *value);
+BLZ_API void blz_command_env_remove(blz_command *cmd, const char *name);
+BLZ_API void blz_command_env_clear(blz_command *cmd);
+
+/* Its working directory. A relative program is looked up from there. */
+BLZ_API void blz_command_dir(blz_command *cmd, const char *dir);
+
+/* What its descriptors 0 to 2 are. */
+enum {
+    BLZ_STDIO_INHERIT, /* the default: those of this process */
+    BLZ_STDIO_NULL,    /* /dev/null */
+    BLZ_STDIO_PIPE,    /* the other end is in the blz_child */
+};
+
+/* `which` is 0, 1 or 2. */
+BLZ_API void blz_command_stdio(blz_command *cmd, int which, int what);
+
+/*
+ * A file, opened by the child with the flags of open(2), relative to the directory of this process.
+ * To open a FIFO waits for its other side, and starting with it.
+ */
+BLZ_API void blz_command_stdio_path(blz_command *cmd, int which, const char *path, int flags,
+                                    unsigned mode);
+
+/*
+ * The child gets a copy of `fd` as its `target`: 0 to 2, or any other number. `fd` must be open
+ * when the child is started; it stays the caller's. What the child has else is not its parent's: Blitz
+ * opens everything close-on-exec.
+ */
+BLZ_API void blz_command_fd(blz_command *cmd, int target, int fd);
+
+/* Its errors go where its output goes, wherever that is. */
+BLZ_API void blz_command_stderr_to_stdout(blz_command *cmd);
+
+/* A process group: 0 for one of its own, or the number of one. Or a session. Not both. */
+BLZ_API void blz_command_group(blz_command *cmd, pid_t group);
+BLZ_API void blz_command_session(blz_command *cmd);
+
+/*
+ * Who it is. With a user and no groups said, a privileged parent's supplementary groups are
+ * dropped. Directory and program are looked up as that user; files of blz_command_stdio_path are
+ * opened before.
+ */
+BLZ_API void blz_command_uid(blz_command *cmd, uid_t uid);
+BLZ_API void blz_command_gid(blz_command *cmd, gid_t gid);
+BLZ_API void blz_command_groups(blz_command *cmd, const gid_t *groups, size_t count);
+
+/* A limit: RLIMIT_NOFILE and so on. */
+BLZ_API void blz_command_rlimit(blz_command *cmd, int resource, uint64_t soft, uint64_t hard);
+
+/* A child whose handle is dropped before its end is killed. */
+BLZ_API void blz_command_kill_on_drop(blz_command *cmd);
+
+/*
+ * Which step the last start failed at: "build" (the functions above), "memory", "pipe", "clone",
+ * "session", "group", "open stdin", "open stdout", "open stderr", "descriptors", "rlimit",
+ * "groups", "gid", "uid", "chdir", "exec", "register"; or NULL. A string that stays.
+ */
+BLZ_API const char *blz_command_failed_step(const blz_command *cmd);
+
+/* ---- Children ---- */
+
+/*
+ * The handle of a child. Belongs to one task at a time, and must be dropped. The pipes are none
+ * unless they were asked for; they may be copied and closed (a child that reads to the end waits
+ * for its `in` to be closed). All zero: none.
+ */
+typedef struct blz_child {
+    blz_pipe in, out, err;
+    struct blz__child *child_;
+} blz_child;
+
+/*
+ * Starts it: 0, or a negative errno, and see blz_command_failed_step. The parent's memory is not
+ * copied, so its size does not matter. The child has no signal blocked; signals that are handled
+ * here have their default action there, and so has SIGPIPE; those that are ignored stay ignored.
+ *
+ * The calling thread waits until the child has become its program, or has failed to: half a
+ * millisecond as a rule, longer where the file system is slow. Tasks that cannot have that call it
+ * by blz_blocking. `rt` NULL: the runtime of this thread; -ENXIO: there is none. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_command_spawn(blz_command *cmd, blz_child *child, blz_rt *rt);
+
+/*
+ * How it ended: 0 for an exit with 0; otherwise ask. The code is -1 if a signal has killed it, the
+ * signal is 0 if it has exited.
+ */
+static inline int blz_exit_code(int64_t status)
+{
+    return (status >> 8 & 0xff) ? -1 : (int)(status & 0xff);
+}
+
+static inline int blz_exit_signal(int64_t status)
+{
+    return (int)(status >> 8 & 0xff);
+}
+
+static inline bool blz_exit_dumped_core(int64_t status)
+{
+    return (status >> 16 & 1) != 0;
+}
+
+typedef struct blz_child_wait_op {
+    blz_future future;
+    struct blz__child *child;
+    blz_io io;
+    uint64_t reserved[2];
+} blz_child_wait_op;
+
+/*
+ * Awaits its end: the status, as above, and again each time that one asks. Does not close `in`.
+ * -ECHILD: somebody else has waited for it; -EBADF: no child. Interruptible. [task]
+ */
+BLZ_API blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child);
+
+/* The status if it has ended, else -EAGAIN. -ECHILD, -EBADF. [any thread] */
+BLZ_API int64_t blz_child_try_wait(blz_child *child);
+
+/*
+ * Sends it a signal; never to a process that has its number by now. 0; -ESRCH: has ended; -EPERM;
+ * -EINVAL; -EBADF. To its group: only of a child that has a group or session of its own, -EINVAL
+ * otherwise. [any thread]
+ */
+BLZ_API int blz_child_signal(blz_child *child, int signal);
+BLZ_API int blz_child_signal_group(blz_child *child, int signal);
+BLZ_API int blz_child_kill(blz_child *child);
+
+typedef struct blz_child_terminate_op {
+    blz_future future;
+    uint64_t private_[72];
+} blz_child_terminate_op;
+
+/*
+ * Sends SIGTERM, and SIGKILL if it has not ended within `grace_ns`; awaits its end: the status, or
+ * an error as blz_child_wait. Cancelled: kills at once, and completes when done; it is not refused
+ * in a task that has been cancelled, but shield it there to have the grace. [task]
+ */
+BLZ_API blz_future *blz_child_terminate(blz_child_terminate_op *op, blz_child *child,
+                                        int64_t grace_ns);
+
+/* Its number. Means it until its end has been awaited. -EBADF. [any thread] */
+BLZ_API pid_t blz_child_pid(const blz_child *child);
+
+/*
+ * Lets go: closes the pipes, kills it if the command says so; *child is none afterwards. Nobody may
+ * be waiting for it. One that has not ended runs on, and the library waits for its end, also when
+ * the runtime is gone: no zombie stays. None is fine. [any thread]
+ */
+BLZ_API void blz_child_drop(blz_child *child);
+
+/* ---- Output ---- */
+
+/* What a child wrote. Zero the limits for the default: 16 MiB each. */
+typedef struct blz_output {
+    size_t max_out, max_err; /* limits, set before */
+    char *out, *err;         /* with a NUL behind them; or NULL */
+    size_t out_len, err_len;
+    size_t sizes_[2];
+    const blz_allocator *allocator_;
+    uint64_t reserved[1];
+} blz_output;
+
+typedef struct blz_output_op {
+    blz_future future;
+    uint64_t private_[128];
+} blz_output_op;
+
+/*
+ * Starts it, keeps what it writes to its output and errors, awaits its end: the status. What was
+ * said about the child's descriptors stays in force, but what would be inherited is NULL for input
+ * and PIPE for the other two. Ends when all who have the pipes have closed them, and the child has
+ * ended. -EMSGSIZE: it wrote more than the limit; -ENOMEM; or an error as blz_command_spawn. When it
+ * fails, or is cancelled, the child is killed and awaited, and what was read so far is there. Free
+ * the output in any case; it must be empty (or freed) before. [task]
+ */
+BLZ_API blz_future *blz_command_output(blz_output_op *op, blz_command *cmd, blz_output *output);
+
+/* Gives the memory back; the limits stay. Before the runtime is freed. [any thread] */
+BLZ_API void blz_output_free(blz_output *output);
+
+typedef struct blz_command_run_op {
+    blz_future future;
+    uint64_t private_[72];
+} blz_command_run_op;
+
+/* Starts it and awaits its end: the status, or an error. Cancelled: kills it. [task] */
+BLZ_API blz_future *blz_command_run(blz_command_run_op *op, blz_command *cmd);
+
+/* ---- Processes of others ---- */
+
+typedef struct blz_process_watch_op {
+    blz_future future;
+    pid_t pid;
+    int pidfd;
+    blz_fd fd;
+    blz_io io;
+    uint64_t reserved[2];
+} blz_process_watch_op;
+
+/*
+ * Awaits the end of any process: 0. It need not be a child; if it is one, it still has to be waited
+ * for. -ESRCH: there is none; -EINVAL: not a process; -EMFILE and so on. Interruptible. [task]
+ */
+BLZ_API blz_future *blz_process_watch(blz_process_watch_op *op, pid_t pid);
+
+BLZ_END_DECLS
+#endif

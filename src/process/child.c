@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Children: the handle's side. A child's end makes its pidfd readable, on every backend, and for
+ * everyone who waits; the first to look then takes the status, under the lock, and keeps it for the
+ * others. Readiness is a hint: whoever finds that the child still runs waits again.
+ *
+ * A number is given back to the system when the status is taken, and not before; so under the lock,
+ * and with the status not taken, a signal cannot meet another process or group.
+ */
+#include "process/process.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* ---- status ---- */
+
+int64_t blz__child_reap(struct blz__child *child)
+{
+    int64_t status;
+
+    blz__lock_acquire(&child->lock);
+    if (!child->reaped) {
+        child->status = blz__pidfd_reap(child->pidfd, false);
+        child->reaped = child->status != -EAGAIN;
+    }
+    status = child->status;
+    blz__lock_release(&child->lock);
+    return status;
+}
+
+int64_t blz_child_try_wait(blz_child *child)
+{
+    return child->child_ ? blz__child_reap(child->child_) : -EBADF;
+}
+
+pid_t blz_child_pid(const blz_child *child)
+{
+    return child->child_ ? child->child_->pid : -EBADF;
+}
+
+/* ---- waiting ---- */
+
+/*
+ *   line      event              next      what happens
+ *   ---------------------------------------------------------------------------------------
+ *   BEGIN     poll               WAIT      if the status is not known: waits for the pidfd
+ *   WAIT      it is readable     -         ready, with the status; waits again if there is none
+ *   BEGIN     cancelled          STOPPED   -ECANCELED
+ *   WAIT      cancelled          WAIT      the wait is; if it was readable first, that counts
+ */
+enum { WAIT_BEGIN, WAIT_READABLE, WAIT_STOPPED };
+
+static bool is_known(struct blz__child *child, int64_t *status)
+{
+    bool known;
+
+    blz__lock_acquire(&child->lock);
+    known = child->reaped;
+    *status = child->status;
+    blz__lock_release(&child->lock);
+    return known;
+}
+
+static void begin_wait(blz_child_wait_op *op)
+{
+    op->future.line = WAIT_READABLE;
+    op->future.child = blz_fd_readable(&op->io, &op->child->fd);
+}
+
+static blz_poll end_wait(blz_child_wait_op *op, int64_t result)
+{
+    op->future.child = NULL;
+    return blz_future_done(&op->future, result);
+}
+
+static blz_poll wait_poll(blz_future *self, blz_cx *cx)
+{
+    blz_child_wait_op *op = (blz_child_wait_op *)self;
+    int64_t status;
+
+    if (self->line == WAIT_STOPPED)
+        return end_wait(op, -ECANCELED);
+    if (self->line == WAIT_BEGIN) {
+        if (!op->child)
+            return end_wait(op, -EBADF);
+        if (is_known(op->child, &status))
+            return end_wait(op, status);
+        begin_wait(op);
+    }
+    for (;;) {
+        if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+            return BLZ_PENDING;
+        if (self->child->result < 0)
+            return end_wait(op, self->child->result);
+        status = blz__child_reap(op->child);
+        if (status != -EAGAIN)
+            return end_wait(op, status);
+        begin_wait(op);
+    }
+}
+
+static void wait_cancel(blz_future *self, blz_cx *cx)
+{
+    if (self->child)
+        blz_future_cancel(self->child, cx);
+    else
+        self->line = WAIT_STOPPED;
+}
+
+blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child)
+{
+    static const blz_future_ops ops = {.name = "child_wait",
+                                       .poll = wait_poll,
+                                       .cancel = wait_cancel};
+
+    op->future = (blz_future){.ops = &ops};
+    op->child = child->child_;
+    return &op->future;
+}
+
+/* ---- signals ---- */
+
+static int signal_locked(struct blz__child *child, int signal, bool group)
+{
+    if (child->reaped)
+        return -ESRCH;
+    if (!group)
+        return blz__pidfd_signal(child->pidfd, signal);
+    return kill(-child->pid, signal) < 0 ? -errno : 0;
+}
+
+static int send_signal(blz_child *handle, int signal, bool group)
+{
+    struct blz__child *child = handle->child_;
+    int rc;
+
+    if (!child)
+        return -EBADF;
+    if (group && !child->leads_group)
+        return -EINVAL;
+    blz__lock_acquire(&child->lock);
+    rc = signal_locked(child, signal, group);
+    blz__lock_release(&child->lock);
+    return rc;
+}
+
+int blz_child_signal(blz_child *child, int signal)
+{
+    return send_signal(child, signal, false);
+}
+
+int blz_child_signal_group(blz_child *child, int signal)
+{
+    return send_signal(child, signal, true);
+}
+
+int blz_child_kill(blz_child *child)
+{
+    return send_signal(child, SIGKILL, false);
+}
+
+/* ---- dropping ---- */
+
+void blz__child_free(struct blz__child *child)
+{
+    blz_allocator allocator = child->allocator;
+
+    close(child->pidfd);
+    blz__free(&allocator, child, sizeof *child, _Alignof(struct blz__child));
+}
+
+static void close_pipes(blz_child *child)
+{
+    blz_pipe_close(&child->in);
+    blz_pipe_close(&child->out);
+    blz_pipe_close(&child->err);
+}
+
+void blz_child_drop(blz_child *handle)
+{
+    struct blz__child *child = handle->child_;
+    int rc;
+
+    if (!child)
+        return;
+    blz__orphans_sweep();
+    close_pipes(handle);
+    *handle = (blz_child){.child_ = NULL};
+    rc = blz_fd_detach(&child->fd);
+    if (rc == -EOWNERDEAD)
+        return; /* a forked process has a copy of the memory, but not the child */
+    if (blz__child_reap(child) != -EAGAIN) {
+        blz__child_free(child);
+        return;
+    }
+    if (child->kill_on_drop)
+        blz__pidfd_signal(child->pidfd, SIGKILL);
+    blz__orphan_add(child);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Orphans: children whose handle was dropped before their end. They may outlive the runtime that
+ * has started them, so a runtime cannot look after them. The process has one small thread that
+ * does: it comes with the first orphan, sleeps until one of them has ended, takes it away, and ends
+ * with the last. It watches pidfds by epoll, so that those who drop add theirs without waking it.
+ *
+ *   list      thread     event                      who
+ *   ---------------------------------------------------------------------------------------------
+ *   empty     none       add                        links it, opens the set, starts the thread
+ *   some      runs       add                        links it, adds it to the set
+ *   some      none       add, or a sweep            as the first, since the set or the thread was
+ *                                                   refused before; if it is again, takes away
+ *                                                   those that have ended
+ *   some      runs       one has ended              the thread unlinks, reaps and frees it
+ *   empty     runs       looked at by the thread    it closes the set and ends
+ *
+ * All is under one lock; nothing is freed under it. While the thread runs, only the thread
+ * frees: it may have been told of any of them. One that could not be added to the set is counted as
+ * unwatched, and tried again by sweeps, which are part of every spawn and drop.
+ *
+ * A forked process has none of these children, and no thread: the table is emptied there.
+ */
+#include "process/process.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static struct {
+    blz__lock lock;
+    struct blz__child *first;
+    int set; /* valid while the thread runs */
+    bool runs;
+    uint32_t unwatched; /* how many are not in the set; read without the lock as a hint */
+} orphans;
+
+/* ---- the list, under the lock ---- */
+
+static void link_child(struct blz__child *child)
+{
+    child->next = orphans.first;
+    child->link = &orphans.first;
+    if (child->next)
+        child->next->link = &child->next;
+    orphans.first = child;
+}
+
+static void unlink_child(struct blz__child *child)
+{
+    *child->link = child->next;
+    if (child->next)
+        child->next->link = child->link;
+}
+
+static bool watch(struct blz__child *child)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = child};
+
+    return epoll_ctl(orphans.set, EPOLL_CTL_ADD, child->pidfd, &event) == 0;
+}
+
+/* Adds those that are not in the set: it tells which ones are. */
+static void watch_all(void)
+{
+    uint32_t unwatched = 0;
+
+    for (struct blz__child *child = orphans.first; child; child = child->next)
+        if (!watch(child) && errno != EEXIST)
+            unwatched++;
+    blz__store(&orphans.unwatched, unwatched, RELAXED);
+}
+
+/* ---- the thread ---- */
+
+/*
+ * Takes one away if it has ended. To close a pidfd does not take it out of the set: a process that
+ * is being started somewhere has copies of all our descriptors for a moment.
+ */
+static void bury(struct blz__child *child)
+{
+    if (blz__child_reap(child) == -EAGAIN)
+        return;
+    blz__lock_acquire(&orphans.lock);
+    unlink_child(child);
+    epoll_ctl(orphans.set, EPOLL_CTL_DEL, child->pidfd, NULL);
+    blz__lock_release(&orphans.lock);
+    blz__child_free(child);
+}
+
+/* False: there are none left, and the thread is none any more. */
+static bool stays(void)
+{
+    bool some;
+
+    blz__lock_acquire(&orphans.lock);
+    some = orphans.first != NULL;
+    if (!some) {
+        close(orphans.set);
+        orphans.runs = false;
+    }
+    blz__lock_release(&orphans.lock);
+    return some;
+}
+
+static void keeper_main(void *arg)
+{
+    struct epoll_event events[64];
+
+    (void)arg;
+    pthread_detach(pthread_self());
+    while (stays()) {
+        int n = epoll_wait(orphans.set, events, 64, -1);
+        for (int i = 0; i < n; i++)
+            bury(events[i].data.ptr);
+    }
+}
+
+/* ---- the others ---- */
+
+/* Under the lock. Where the set or the thread is refused, sweeps do the work. */
+static void start_keeper(void)
+{
+    blz__thread thread;
+
+    if (orphans.runs)
+        return;
+    orphans.set = epoll_create1(EPOLL_CLOEXEC);
+    if (orphans.set < 0)
+        return;
+    orphans.runs = blz__thread_start(&thread, keeper_main, NULL, 0, "blitz-orphans") == 0;
+    if (!orphans.runs)
+        close(orphans.set);
+}
+
+static void in_forked_process(void)
+{
+    if (orphans.runs)
+        close(orphans.set);
+    orphans.lock = (blz__lock){0};
+    orphans.first = NULL;
+    orphans.runs = false;
+    orphans.unwatched = 0;
+}
+
+static void prepare(void)
+{
+    pthread_atfork(NULL, NULL, in_forked_process);
+}
+
+/* Without a thread: takes those that have ended out of the list. */
+static struct blz__child *take_ended(void)
+{
+    struct blz__child *ended = NULL;
+
+    for (struct blz__child *child = orphans.first, *next; child; child = next) {
+        next = child->next;
+        if (blz__child_reap(child) == -EAGAIN)
+            continue;
+        unlink_child(child);
+        child->next = ended;
+        ended = child;
+    }
+    return ended;
+}
+
+/* Under the lock: all in the list are watched, or looked at now. Gives those that have ended. */
+static struct blz__child *look_after(void)
+{
+    struct blz__child *ended = NULL;
+    uint32_t left = 0;
+
+    start_keeper();
+    if (orphans.runs) {
+        watch_all();
+        return NULL;
+    }
+    ended = take_ended();
+    for (struct blz__child *child = orphans.first; child; child = child->next)
+        left++;
+    blz__store(&orphans.unwatched, left, RELAXED);
+    return ended;
+}
+
+static void free_all(struct blz__child *ended)
+{
+    while (ended) {
+        struct blz__child *child = ended;
+        ended = child->next;
+        blz__child_free(child);
+    }
+}
+
+void blz__orphan_add(struct blz__child *child)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct blz__child *ended = NULL;
+
+    pthread_once(&once, prepare);
+    blz__lock_acquire(&orphans.lock);
+    link_child(child);
+    if (!orphans.runs || orphans.unwatched > 0)
+        ended = look_after();
+    else if (!watch(child))
+        blz__store(&orphans.unwatched, 1, RELAXED);
+    blz__lock_release(&orphans.lock);
+    free_all(ended);
+}
+
+void blz__orphans_sweep(void)
+{
+    struct blz__child *ended;
+
+    if (blz_likely(blz__load(&orphans.unwatched, RELAXED) == 0))
+        return;
+    blz__lock_acquire(&orphans.lock);
+    ended = look_after();
+    blz__lock_release(&orphans.lock);
+    free_all(ended);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watching any process: a pidfd of our own, which is readable once it has ended. Nothing is taken
+ * from its parent, which may be us.
+ */
+#include "process/process.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { WATCH_BEGIN, WATCH_READABLE, WATCH_STOPPED };
+
+static blz_poll end_watch(blz_process_watch_op *op, int64_t result)
+{
+    op->future.child = NULL;
+    return blz_future_done(&op->future, result);
+}
+
+static void close_pidfd(blz_process_watch_op *op)
+{
+    blz_fd_detach(&op->fd);
+    close(op->pidfd);
+    op->pidfd = -1;
+}
+
+static int begin_watch(blz_process_watch_op *op)
+{
+    int rc;
+
+    op->pidfd = blz__pidfd_open(op->pid);
+    if (op->pidfd < 0)
+        return op->pidfd == -ENOSYS ? -ENOTSUP : op->pidfd;
+    rc = blz_fd_attach(&op->fd, op->pidfd);
+    if (rc < 0) {
+        close(op->pidfd);
+        return rc;
+    }
+    op->future.line = WATCH_READABLE;
+    op->future.child = blz_fd_readable(&op->io, &op->fd);
+    return 0;
+}
+
+static blz_poll watch_poll(blz_future *self, blz_cx *cx)
+{
+    blz_process_watch_op *op = (blz_process_watch_op *)self;
+    int64_t result;
+
+    if (self->line == WATCH_STOPPED)
+        return end_watch(op, -ECANCELED);
+    if (self->line == WATCH_BEGIN) {
+        int rc = begin_watch(op);
+        if (rc < 0)
+            return end_watch(op, rc);
+    }
+    for (;;) {
+        if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+            return BLZ_PENDING;
+        result = self->child->result;
+        if (result < 0 || (result & BLZ_FD_READ))
+            break;
+        self->child = blz_fd_readable(&op->io, &op->fd);
+    }
+    close_pidfd(op);
+    return end_watch(op, result < 0 ? result : 0);
+}
+
+static void watch_cancel(blz_future *self, blz_cx *cx)
+{
+    if (self->child)
+        blz_future_cancel(self->child, cx);
+    else
+        self->line = WATCH_STOPPED;
+}
+
+blz_future *blz_process_watch(blz_process_watch_op *op, pid_t pid)
+{
+    static const blz_future_ops ops = {.name = "process_watch",
+                                       .poll = watch_poll,
+                                       .cancel = watch_cancel};
+
+    op->future = (blz_future){.ops = &ops};
+    op->pid = pid;
+    return &op->future;
+}
