@@ -114,7 +114,7 @@ long __wrap_syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         args[i] = va_arg(list, long);
     va_end(list);
-    if (number == SYS_membarrier && fails(FAULTY_MEMBARRIER))
+    if (syscall_fails(number) || (number == SYS_membarrier && fails(FAULTY_MEMBARRIER)))
         return -1;
     return __real_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
 }

@@ -51,6 +51,16 @@ enum faulty {
     FAULTY_COPY_FILE_RANGE,
     FAULTY_INOTIFY_INIT1,
     FAULTY_INOTIFY_ADD_WATCH,
+    /* faulty_process.c: what src/process calls */
+    FAULTY_PIPE2,
+    FAULTY_CLONE,
+    FAULTY_CHILD_OPENAT, /* this and the next ones by syscall, in the child */
+    FAULTY_DUP3,
+    FAULTY_FCNTL,
+    FAULTY_SETPGID,
+    FAULTY_PRLIMIT,
+    FAULTY_CHDIR,
+    FAULTY_EXECVE,
     NR_FAULTY,
 };
 
@@ -60,6 +70,7 @@ void fail_call(enum faulty call, int n, bool all, int error);
 /* For the wrappers: the error with which this call fails, or 0; and whether it does, with errno. */
 int error_of(enum faulty call);
 bool fails(enum faulty call);
+bool syscall_fails(long number); /* faulty_process.c */
 
 /* No call fails any more. Whether one did since fail_call. */
 bool stop_failing(enum faulty call);

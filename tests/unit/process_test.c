@@ -367,16 +367,16 @@ static void descriptors_may_be_exchanged(void **state)
     blz_rt *rt = one_rt();
     int a[2], b[2];
     char text[8] = "";
-    blz_command cmd = shell("printf A >&7; printf B >&8; printf C >&9");
+    blz_command cmd = shell("cd /proc/$$/fd; printf A >57; printf B >58; printf C >59");
 
     (void)state;
     assert_true(pipe2(a, O_CLOEXEC) == 0 && pipe2(b, O_CLOEXEC) == 0);
-    assert_int_equal(dup3(a[1], 7, O_CLOEXEC), 7);
-    assert_int_equal(dup3(b[1], 8, O_CLOEXEC), 8);
-    assert_int_equal(dup3(b[1], 9, O_CLOEXEC), 9);
-    blz_command_fd(&cmd, 7, 8);
-    blz_command_fd(&cmd, 8, 7);
-    blz_command_fd(&cmd, 9, 9);
+    assert_int_equal(dup3(a[1], 57, O_CLOEXEC), 57);
+    assert_int_equal(dup3(b[1], 58, O_CLOEXEC), 58);
+    assert_int_equal(dup3(b[1], 59, O_CLOEXEC), 59);
+    blz_command_fd(&cmd, 57, 58);
+    blz_command_fd(&cmd, 58, 57);
+    blz_command_fd(&cmd, 59, 59);
     assert_int_equal(BLZ_BLOCK_ON(rt, runs, .cmd = &cmd), 0);
     assert_int_equal(read(a[0], text, sizeof text), 1);
     assert_string_equal(text, "B");
@@ -386,9 +386,9 @@ static void descriptors_may_be_exchanged(void **state)
         close(a[i]);
         close(b[i]);
     }
-    close(7);
-    close(8);
-    close(9);
+    close(57);
+    close(58);
+    close(59);
     blz_command_free(&cmd);
     free_rt(rt);
 }
