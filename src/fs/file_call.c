@@ -67,12 +67,25 @@ static int64_t try_transfer(const struct io *io, int fd)
     return seen ? transfer(io, fd, 0) : -EAGAIN;
 }
 
+/* What an open file is known by is in memory with these; with others it may be a server's. */
+static bool is_local(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 &&
+           (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
+            fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == F2FS_SUPER_MAGIC ||
+            fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
 int64_t blz__file_try(const struct io *io, int fd)
 {
     if (io->op.kind < IO_FILE_SYNC)
         return try_transfer(io, fd);
     if (io->op.kind == FILE_OPEN)
         return blz__open_run(fd, io->buf, io->offset, true);
+    if (io->op.kind == FILE_METADATA && is_local(fd))
+        return blz__file_call(io, fd);
     return -EAGAIN;
 }
 

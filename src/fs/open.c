@@ -69,9 +69,11 @@ static int open_patiently(int dir, const char *path, int flags, mode_t mode)
 {
     int fd;
 
-    do
+    do {
         fd = openat(dir, path, flags, mode);
-    while (fd < 0 && errno == EINTR);
+        if (fd < 0 && errno == EWOULDBLOCK)
+            flags &= ~O_NONBLOCK; /* a regular file, and another process has to give up its lease */
+    } while (fd < 0 && (errno == EINTR || errno == EWOULDBLOCK));
     return fd < 0 ? -errno : fd;
 }
 
@@ -115,7 +117,7 @@ int blz__open_run(int dir, const char *path, uint64_t how, bool cached)
 
 static int64_t hand_out(struct io *io, blz_cx *cx, int fd)
 {
-    blz__fd_ref *ref = (blz__fd_ref *)(uintptr_t)io->len; // NOLINT: what blz_file_open was given
+    blz__fd_ref *ref = (blz__fd_ref *)(uintptr_t)io->len; /* what blz_file_open was given */
     int rc = io->flags & IO_CANCELLED ? -ECANCELED : blz__fd_adopt(ref, blz_cx_rt(cx), fd, 0);
 
     if (rc < 0)

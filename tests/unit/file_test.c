@@ -2,6 +2,7 @@
 /* Files: opening, reading, writing, asking, locking, on every backend. */
 #include "net_probe.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -173,6 +174,28 @@ ON_EACH_BACKEND(descriptors_are_close_on_exec_and_in_blocking_mode)
     assert_int_equal(blz_file_from_fd(&f, rt, fd), 0);
     assert_int_equal(blz_file_close(&f), 0);
     assert_int_equal(fcntl(fd, F_GETFD), -1);
+    end(rt);
+}
+
+/* Whoever has a lease is asked to give it up, and is waited for, by a thread. */
+ON_EACH_BACKEND(opening_waits_until_a_lease_is_given_up)
+{
+    blz_rt *rt = begin(backend);
+    blz_io io = {0};
+    blz_handle opening;
+    blz_file f;
+    int fd;
+
+    make_file("a", "x");
+    fd = open(in_dir("a"), O_RDWR | O_CLOEXEC);
+    check(fd >= 0 && fcntl(fd, F_SETSIG, SIGURG) == 0); /* which is ignored */
+    check(fcntl(fd, F_SETLEASE, F_WRLCK) == 0);
+    START(rt, &opening, blz_file_open(&io, &f, in_dir("a"), NULL));
+    assert_false(blz_handle_done(&opening));
+    check(fcntl(fd, F_SETLEASE, F_UNLCK) == 0);
+    assert_int_equal(FINISH(rt, &opening), 0);
+    blz_file_close(&f);
+    close(fd);
     end(rt);
 }
 
@@ -506,6 +529,7 @@ int main(void)
         TEST(a_path_begins_at_a_directory),
         TEST(what_is_not_a_file_is_refused_without_waiting),
         TEST(descriptors_are_close_on_exec_and_in_blocking_mode),
+        TEST(opening_waits_until_a_lease_is_given_up),
         TEST(the_position_moves_and_offsets_do_not_move_it),
         TEST(pieces_of_memory_are_read_and_written_together),
         TEST(what_is_not_in_memory_is_read_all_the_same),
