@@ -32,7 +32,7 @@ BLZ_BEGIN_DECLS
 typedef struct blz_semaphore {
     uint64_t word; /* permits, and whether somebody waits */
     uint32_t lock;
-    uint32_t reserved;
+    uint32_t guess; /* how many permits, most likely */
     blz_waiters waiters;
 } blz_semaphore;
 
@@ -40,7 +40,7 @@ typedef struct blz_semaphore {
 #define BLZ_SEMAPHORE_MAX UINT32_MAX
 
 /* clang-format off */
-#define BLZ_SEMAPHORE_INIT(permits) {(uint64_t)(uint32_t)(permits) << 32, 0, 0, {NULL, NULL}}
+#define BLZ_SEMAPHORE_INIT(permits) {(uint64_t)(uint32_t)(permits) << 32, 0, (uint32_t)(permits), {NULL, NULL}}
 /* clang-format on */
 
 typedef struct blz_semaphore_op {
