@@ -49,6 +49,7 @@ extern const struct bench broadcast_benches[];
 extern const struct bench notify_benches[];
 extern const struct bench sync_benches[];
 extern const struct bench channel_benches[];
+extern const struct bench process_benches[];
 extern const struct bench file_benches[];
 
 /* Of bench/internal: not in the program that uses the library as installed. */

@@ -20,6 +20,7 @@ static const struct bench *const tables[] = {
     notify_benches,
     sync_benches,
     channel_benches,
+    process_benches,
     file_benches,
 #ifndef BLITZ_BENCH_SHARED
     wake_benches,

@@ -3,9 +3,8 @@
  * Spawning: what goes around a launch. Everything that can fail is done before the child exists but
  * one thing, the registration of its descriptor; if that fails, the child is killed and taken away.
  *
- * It runs on the thread that calls: a launch takes about as long as two hand-overs to the blocking
- * pool and back would on a busy machine, and the thread does not spin meanwhile but is held by the
- * kernel. See docs/design/process.md for the figures.
+ * It runs on the thread that calls, which the kernel holds until the child has exec'ed. See
+ * docs/design/process.md for how long that takes, and why it is not done by the blocking pool.
  */
 #include "process/process.h"
 
