@@ -98,8 +98,8 @@ BLZ_API void blz_command_stdio_path(blz_command *cmd, int which, const char *pat
 
 /*
  * The child gets a copy of `fd` as its `target`: 0 to 2, or any other number. `fd` must be open
- * when the child is started; it stays the caller's. What the child has else is not its parent's: Blitz
- * opens everything close-on-exec.
+ * when the child is started; it stays the caller's. What the child has else is not its parent's:
+ * Blitz opens everything close-on-exec.
  */
 BLZ_API void blz_command_fd(blz_command *cmd, int target, int fd);
 
@@ -243,9 +243,9 @@ typedef struct blz_output_op {
  * Starts it, keeps what it writes to its output and errors, awaits its end: the status. What was
  * said about the child's descriptors stays in force, but what would be inherited is NULL for input
  * and PIPE for the other two. Ends when all who have the pipes have closed them, and the child has
- * ended. -EMSGSIZE: it wrote more than the limit; -ENOMEM; or an error as blz_command_spawn. When it
- * fails, or is cancelled, the child is killed and awaited, and what was read so far is there. Free
- * the output in any case; it must be empty (or freed) before. [task]
+ * ended. -EMSGSIZE: it wrote more than the limit; -ENOMEM; or an error as blz_command_spawn. When
+ * it fails, or is cancelled, the child is killed and awaited, and what was read so far is there.
+ * Free the output in any case; it must be empty (or freed) before. [task]
  */
 BLZ_API blz_future *blz_command_output(blz_output_op *op, blz_command *cmd, blz_output *output);
 

@@ -40,7 +40,8 @@ typedef struct blz_semaphore {
 #define BLZ_SEMAPHORE_MAX UINT32_MAX
 
 /* clang-format off */
-#define BLZ_SEMAPHORE_INIT(permits) {(uint64_t)(uint32_t)(permits) << 32, 0, (uint32_t)(permits), {NULL, NULL}}
+#define BLZ_SEMAPHORE_INIT(permits) \
+    {(uint64_t)(uint32_t)(permits) << 32, 0, (uint32_t)(permits), {NULL, NULL}}
 /* clang-format on */
 
 typedef struct blz_semaphore_op {

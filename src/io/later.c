@@ -7,9 +7,9 @@
  * instead of many times. That is worth more than the second poll of each task that it takes; the
  * figures are in docs/performance.md.
  *
- * A worker looks at its driver when it has nothing else to do, and every 200 us, unless a task holds
- * it up longer. So bytes wait no longer than a task waits for its turn. With nothing else to do in
- * the first place it is done at once (blz__io_try).
+ * A worker looks at its driver when it has nothing else to do, and every 200 us, unless a task
+ * holds it up longer. So bytes wait no longer than a task waits for its turn. With nothing else to
+ * do in the first place it is done at once (blz__io_try).
  *
  * Operations in here have begun, and are linked in their entry, like those that the kernel knows.
  * Only the worker touches the list.

@@ -47,8 +47,8 @@ static uint32_t permits_in(uint64_t word)
 
 /*
  * The word as it was left last, if nobody waits and nobody else was at it. To look at a word right
- * after a locked operation costs half as much as that; and the compare-and-swap that comes next says
- * whether it was right, and what is there if not. Only a guess between `low` and `high` is of use.
+ * after a locked operation costs half as much as that; and the compare-and-swap that comes next
+ * says whether it was right, and what is there if not. Only a guess from `low` to `high` is of use.
  */
 static inline uint64_t guess_word(const blz_semaphore *s, uint32_t low, uint32_t high)
 {
