@@ -98,8 +98,7 @@ BLZ_API void blz_command_stdio_path(blz_command *cmd, int which, const char *pat
 
 /*
  * The child gets a copy of `fd` as its `target`: 0 to 2, or any other number. `fd` must be open
- * when the child is started; it stays the caller's. What the child has else is not its parent's:
- * Blitz opens everything close-on-exec.
+ * when the child is started; it stays the caller's. What Blitz opens itself is close-on-exec.
  */
 BLZ_API void blz_command_fd(blz_command *cmd, int target, int fd);
 

@@ -105,8 +105,10 @@ int __wrap_eventfd(unsigned count, int flags)
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
-/* As the real one does: takes six, however many there are. The sixth is on the caller's stack. */
-/* Not checked: it takes more arguments than there are, and one of its calls, exec, never returns. */
+/*
+ * As the real one does: takes six, however many there are. The sixth is on the caller's stack. And
+ * one of the calls, exec, never returns.
+ */
 __attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
 {
     long args[6];

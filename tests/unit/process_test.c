@@ -795,6 +795,49 @@ static void kill_on_drop_kills(void **state)
     wait_until_no_children(blocks);
 }
 
+/* In a forked process: starts, drops and awaits children. */
+static void use_in_forked_process(void)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+    blz_command cmd = command("/bin/true");
+    blz_child child;
+
+    for (int i = 0; i < 3; i++) {
+        check(blz_command_spawn(&cmd, &child, rt) == 0);
+        blz_child_drop(&child);
+    }
+    check(BLZ_BLOCK_ON(rt, runs, .cmd = &cmd) == 0);
+    blz_command_free(&cmd);
+    while (!has_no_children())
+        sched_yield();
+    _exit(0);
+}
+
+static void a_forked_process_has_no_orphans_but_its_own(void **state)
+{
+    int64_t blocks = memory_blocks(the_memory());
+    blz_rt *rt;
+    int status;
+
+    (void)state;
+    if (is_sanitized())
+        skip(); /* no threads after a fork */
+    rt = one_rt();
+    blz_command cmd = shell("echo; exec sleep 1000");
+    blz_child child = started(rt, &cmd);
+    pid_t pid = blz_child_pid(&child), forked;
+    blz_child_drop(&child);
+    forked = fork();
+    if (forked == 0)
+        use_in_forked_process();
+    assert_int_equal(waitpid(forked, &status, 0), forked);
+    assert_int_equal(status, 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    blz_command_free(&cmd);
+    free_rt(rt);
+    wait_until_no_children(blocks);
+}
+
 /* ---- others ---- */
 
 static void foreign(blz_rt *rt)
@@ -878,6 +921,7 @@ int main(void)
         TEST(a_dropped_child_runs_on_and_leaves_no_zombie),
         TEST(many_dropped_children_leave_no_zombie),
         TEST(kill_on_drop_kills),
+        TEST(a_forked_process_has_no_orphans_but_its_own),
         TEST(the_end_of_any_process_can_be_awaited),
         TEST(a_status_that_somebody_else_took_is_told),
     };
