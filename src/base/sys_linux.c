@@ -28,7 +28,8 @@ void blz__futex_wait(uint32_t *word, uint32_t expected)
 
 bool blz__futex_wait_until(uint32_t *word, uint32_t expected, int64_t deadline_ns)
 {
-    struct timespec at = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
+    int64_t ns = deadline_ns > 0 ? deadline_ns : 0;
+    struct timespec at = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     long rc = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &at, NULL,
                       FUTEX_BITSET_MATCH_ANY);
     return !(rc < 0 && errno == ETIMEDOUT);

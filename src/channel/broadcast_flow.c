@@ -108,7 +108,7 @@ static int64_t finish_sending(blz_broadcast *b)
     blz_waiters claimed = {NULL, NULL};
     int64_t receivers = (int64_t)b->nr_receivers;
 
-    /* release: the slot; pairs with blz_broadcast_try_recv */
+    /* release: the slot; pairs with receive */
     blz__store(&b->tail, b->tail + TAIL_ONE, RELEASE);
     while (!waiters_empty(&b->waiting))
         waiter_claim(b->waiting.first, &b->waiting, &claimed);
@@ -179,7 +179,9 @@ static BLZ_COLD int lag_at_slot(blz_broadcast_receiver *rx)
     return lag(rx, sent > at_least ? sent : at_least);
 }
 
-int blz_broadcast_try_recv(blz_broadcast_receiver *rx, void *elem)
+enum { NOTHING = 1 }; /* to be received: not an error that a copy function could have made */
+
+static int receive(blz_broadcast_receiver *rx, void *elem)
 {
     blz_broadcast *b = rx->channel;
     /* acquire: the slot, what was before the close; pairs with finish_sending, close_locked */
@@ -187,7 +189,7 @@ int blz_broadcast_try_recv(blz_broadcast_receiver *rx, void *elem)
     int rc;
 
     if (pos == tail_sent(tail))
-        return tail & TAIL_CLOSED ? -EPIPE : -EAGAIN;
+        return tail & TAIL_CLOSED ? -EPIPE : NOTHING;
     if (blz_unlikely(tail_sent(tail) - pos > b->capacity))
         return lag(rx, tail_sent(tail));
     if (b->copy)
@@ -199,6 +201,13 @@ int blz_broadcast_try_recv(blz_broadcast_receiver *rx, void *elem)
     if (rc == 0)
         rx->next = pos + 1;
     return rc;
+}
+
+int blz_broadcast_try_recv(blz_broadcast_receiver *rx, void *elem)
+{
+    int rc = receive(rx, elem);
+
+    return rc == NOTHING ? -EAGAIN : rc;
 }
 
 /* ---- waiting ---- */
@@ -230,7 +239,7 @@ static blz_poll recv_poll(blz_future *future, blz_cx *cx)
         return blz_future_done(future, -ECANCELED);
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
-    while ((rc = blz_broadcast_try_recv(op->receiver, op->elem)) == -EAGAIN) {
+    while ((rc = receive(op->receiver, op->elem)) == NOTHING) {
         if (wait_for_message(op, cx)) {
             future->line = RECV_WAITING;
             blz_coop_give_back(cx);

@@ -44,7 +44,8 @@ int blz_watch_try_changed(blz_watch_receiver *rx)
 
 /* ---- futures ---- */
 
-enum { WAIT_START, WAIT_QUEUED, WAIT_CANCELLED };
+/* STOPPED: cancelled when it had been served; it does not wait again. */
+enum { WAIT_START, WAIT_QUEUED, WAIT_STOPPED, WAIT_CANCELLED };
 
 /* A receiver waits for another version than this. False: there is one. */
 static BLZ_NOINLINE bool wait_for_version(blz_watch_op *op, uint64_t version, blz_cx *cx)
@@ -87,9 +88,12 @@ static blz_poll changed_poll(blz_future *future, blz_cx *cx)
 
     if (is_over(op, cx, &poll))
         return poll;
-    while ((rc = blz_watch_try_changed(rx)) == -EAGAIN)
+    while ((rc = blz_watch_try_changed(rx)) == -EAGAIN) {
+        if (future->line == WAIT_STOPPED)
+            return blz_future_done(future, -ECANCELED);
         if (wait_for_version(op, rx->seen * VERSION_ONE, cx))
             return wait_on(op, cx);
+    }
     return blz_future_done(future, rc);
 }
 
@@ -108,6 +112,8 @@ static blz_poll wait_for_poll(blz_future *future, blz_cx *cx)
             return blz_future_done(future, 0);
         if (version & VERSION_CLOSED)
             return blz_future_done(future, -EPIPE);
+        if (future->line == WAIT_STOPPED)
+            return blz_future_done(future, -ECANCELED);
     } while (!wait_for_version(op, version, cx));
     return wait_on(op, cx);
 }
@@ -122,7 +128,7 @@ static blz_poll closed_poll(blz_future *future, blz_cx *cx)
 
     if (is_over(op, cx, &poll))
         return poll;
-    if (future->line == WAIT_QUEUED)
+    if (future->line != WAIT_START)
         return blz_future_done(future, 0);
     blz__lock_acquire(&w->lock);
     none = w->nr_receivers == 0;
@@ -146,6 +152,8 @@ static void leave(blz_watch_op *op, blz_waiters *queue)
     if (left) {
         blz_waker_drop(&op->waiter.waker);
         op->future.line = WAIT_CANCELLED;
+    } else if (op->future.line == WAIT_QUEUED) {
+        op->future.line = WAIT_STOPPED;
     }
 }
 

@@ -186,11 +186,24 @@ static void end_branches(blz_branches *op, blz_cx *cx)
     op->due = op->live;
 }
 
-/* Too many, or none where there must be one: nobody starts. */
+/*
+ * Too many, or none where there must be one: nobody starts, and those who must be told are awaited,
+ * one after the other.
+ */
 static BLZ_COLD blz_poll call_off(blz_branches *op, blz_cx *cx)
 {
-    for (uint32_t i = 0; i < op->count; i++)
-        blz_await_refuse_(op->list[i], cx, op->future.result);
+    for (; op->turn < op->count; op->turn++) {
+        blz_future *branch = op->future.child = op->list[op->turn];
+        if (!(branch->flags & BLZ_FUTURE_ALWAYS)) {
+            blz_await_refuse_(branch, cx, op->future.result);
+            continue;
+        }
+        if (!(branch->flags & BLZ_FUTURE_CANCELLED))
+            blz_cancel_branch(branch, cx);
+        if (blz_poll_branch(branch, cx) == BLZ_PENDING)
+            return BLZ_PENDING;
+    }
+    op->future.child = NULL;
     return blz_future_done(&op->future, op->future.result);
 }
 

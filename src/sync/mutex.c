@@ -318,6 +318,8 @@ static void lock_cancel(blz_future *future, blz_cx *cx)
     bool left = true;
 
     (void)cx;
+    if (future->line == LOCK_QUITTING)
+        return; /* is told a second time: a shutdown has lost its patience */
     if (future->line == LOCK_WAITING) {
         blz__lock_acquire(lock_in(&m->lock));
         left = waiter_leave(&op->waiter, &m->waiters);

@@ -143,7 +143,7 @@ void blz__future_discard(blz_future *future, blz_cx *cx)
 
 void blz_await_refuse_(blz_future *child, blz_cx *cx, int64_t error)
 {
-    if (child->flags & BLZ_FUTURE_ALWAYS && error == -ECANCELED) {
+    if (child->flags & BLZ_FUTURE_ALWAYS) {
         blz_future_cancel(child, cx); /* it starts all the same, and knows how to end early */
         return;
     }

@@ -97,11 +97,11 @@ static bool look_for_a_while(struct thread_wait *wait)
     return look(wait);
 }
 
-/* False: it is too late. */
-static bool sleep_until(struct thread_wait *wait, int64_t deadline_ns)
+/* Until it is woken, or it is too late. */
+static void sleep_until(struct thread_wait *wait, int64_t deadline_ns)
 {
     if (look_for_a_while(wait))
-        return true;
+        return;
     do {
         uint32_t word = blz__load(&wait->word, RELAXED);
         if (word & NOTIFIED)
@@ -109,9 +109,8 @@ static bool sleep_until(struct thread_wait *wait, int64_t deadline_ns)
         if (deadline_ns == INT64_MAX)
             blz__futex_wait(&wait->word, word);
         else if (!blz__futex_wait_until(&wait->word, word, deadline_ns))
-            return false;
+            return;
     } while (!look(wait));
-    return true;
 }
 
 static void leave(struct thread_wait *wait)
@@ -122,6 +121,21 @@ static void leave(struct thread_wait *wait)
         blz__futex_wait(&wait->word, word);
 }
 
+/* When it is too late: tells the future, once, and not while a shield holds it off. */
+static void cancel_if_late(struct thread_wait *wait, blz_future *future, int64_t *deadline_ns)
+{
+    uint32_t *flags = &wait->scope.flags;
+
+    if (*deadline_ns != INT64_MAX && blz__clock_ns() >= *deadline_ns) {
+        *deadline_ns = INT64_MAX;
+        *flags |= BLZ_FUTURE_CANCELLED;
+    }
+    if (blz_cancelled(&wait->cx) && !(*flags & BLZ_FUTURE_DELIVERED)) {
+        *flags |= BLZ_FUTURE_DELIVERED;
+        blz_future_cancel(future, &wait->cx);
+    }
+}
+
 static void poll_until_ready(struct thread_wait *wait, blz_future *future, int64_t deadline_ns)
 {
     while (future->ops->poll(future, &wait->cx) == BLZ_PENDING) {
@@ -129,17 +143,18 @@ static void poll_until_ready(struct thread_wait *wait, blz_future *future, int64
             wait->cx.yielded = 0;
             wait->cx.budget = UINT32_MAX;
             blz__thread_yield();
-        } else if (!sleep_until(wait, deadline_ns)) {
-            deadline_ns = INT64_MAX;
-            wait->scope.flags |= BLZ_FUTURE_CANCELLED | BLZ_FUTURE_DELIVERED;
-            blz_future_cancel(future, &wait->cx);
+        } else {
+            sleep_until(wait, deadline_ns);
         }
+        cancel_if_late(wait, future, &deadline_ns);
     }
 }
 
 int64_t blz_wait_until(blz_future *future, int64_t deadline_ns)
 {
-    struct thread_wait wait = {.cx = {.scope = &wait.scope, .budget = UINT32_MAX}};
+    static const blz_future_ops scope_ops = {.name = "thread"};
+    struct thread_wait wait = {.cx = {.scope = &wait.scope, .budget = UINT32_MAX},
+                               .scope.ops = &scope_ops};
 
     if (blz__sched_on_worker())
         return -EDEADLK;

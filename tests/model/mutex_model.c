@@ -35,6 +35,13 @@ static void lock(void)
     hand_end(&hand);
 }
 
+/* Twice, as by a shutdown that loses its patience. */
+static void cancel(blz_future *future, blz_cx *cx)
+{
+    future->ops->cancel(future, cx);
+    future->ops->cancel(future, cx);
+}
+
 /* Polls once, and gives up if that was not enough. */
 static bool lock_or_give_up(void)
 {
@@ -44,7 +51,7 @@ static bool lock_or_give_up(void)
     hand_begin(&hand);
     blz_future *future = blz_mutex_lock(&op, mutex);
     if (future->ops->poll(future, &hand.cx) != BLZ_READY) {
-        future->ops->cancel(future, &hand.cx);
+        cancel(future, &hand.cx);
         hand_await(&hand, future);
     }
     hand_end(&hand);
@@ -203,7 +210,7 @@ static void cancel_against_hand_over(void)
         ready = future->ops->poll(future, &hand.cx) == BLZ_READY;
     }
     if (!ready) {
-        future->ops->cancel(future, &hand.cx);
+        cancel(future, &hand.cx);
         hand_await(&hand, future);
     }
     hand_end(&hand);

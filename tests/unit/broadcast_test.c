@@ -564,6 +564,33 @@ static void a_copy_that_fails_can_be_tried_again(void **state)
     assert_int_equal(count, 1);
 }
 
+static int not_now(void *arg, void *to, const void *from)
+{
+    (void)arg;
+    (void)to;
+    (void)from;
+    return -EAGAIN;
+}
+
+/* It is not mistaken for "nothing has been sent", for which one would wait. */
+static void a_copy_may_fail_with_any_error(void **state)
+{
+    blz_broadcast_options options = {.capacity = 1,
+                                     .elem_size = sizeof(int),
+                                     .copy = not_now,
+                                     .allocator = test_memory()};
+    blz_broadcast_sender tx;
+    blz_broadcast_receiver rx;
+    int value = 1;
+
+    (void)state;
+    assert_int_equal(blz_broadcast_new(&tx, &rx, &options), 0);
+    assert_int_equal(blz_broadcast_send(&tx, &value), 1);
+    assert_int_equal(blz_broadcast_recv_wait(&rx, &value), -EAGAIN);
+    blz_broadcast_sender_drop(&tx);
+    blz_broadcast_receiver_drop(&rx);
+}
+
 /* ---- threads ---- */
 
 enum { BOOKS = 2000 };
@@ -634,6 +661,7 @@ int main(void)
         TEST(a_message_that_is_overwritten_is_destroyed_at_once),
         TEST(a_message_that_nobody_can_get_is_destroyed_or_stays_with_the_sender),
         TEST(a_copy_that_fails_can_be_tried_again),
+        TEST(a_copy_may_fail_with_any_error),
         TEST(copies_of_one_message_are_made_one_at_a_time),
     };
     return RUN_TESTS(tests);

@@ -97,6 +97,26 @@ static void nobody_is_joined_at_once(void **state)
     assert_int_equal(end(&handle), 0);
 }
 
+/* Waits before it is polled: it must be taken out of the queue. */
+static void what_began_to_wait_is_told_that_there_are_too_many(void **state)
+{
+    enum { COUNT = BLZ_BRANCHES_MAX + 1 };
+    struct leaf leaves[COUNT] = {0};
+    blz_future *list[COUNT];
+    blz_notify notify = BLZ_NOTIFY_INIT;
+    blz_notify_op wait;
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++)
+        list[i] = make_leaf(&leaves[i]);
+    list[3] = blz_notify_await(&wait, &notify);
+    assert_false(blz_notify_enable(&wait));
+    assert_int_equal(blz_wait(blz_join_array(&op, list, COUNT)), -E2BIG);
+    assert_int_equal(wait.future.result, -ECANCELED);
+    blz_notify_one(&notify); /* finds nobody */
+    assert_int_equal(blz_notify_try_wait(&notify), 0);
+}
+
 static void too_many_are_not_joined(void **state)
 {
     combinator *const makes[] = {blz_join_array, blz_try_join_array, blz_select_array};
@@ -380,6 +400,7 @@ int main(void)
         TEST(branches_that_are_all_ready_are_joined_in_one_poll),
         TEST(nobody_is_joined_at_once),
         TEST(too_many_are_not_joined),
+        TEST(what_began_to_wait_is_told_that_there_are_too_many),
         TEST(the_first_error_cancels_the_others),
         TEST(the_first_error_in_time_is_reported),
         TEST(an_error_at_once_keeps_the_others_from_starting),

@@ -328,6 +328,34 @@ static void a_task_waits_for_a_value(void **state)
     free_rt(rt);
 }
 
+/* It has been woken for a value that is not the one, and does not know it yet. */
+static void a_wait_for_a_value_is_cancelled_when_it_was_woken_for_another(void **state)
+{
+    blz_rt *rt = new_embedded_rt();
+    number_sender tx;
+    number_receiver rx;
+    blz_handle handle;
+
+    (void)state;
+    assert_int_equal(number_new(&tx, &rx, 1), 0);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, waits_for, .rx = &rx, .least = 9), 0);
+    turn_all(rt);
+    number_send(&tx, 2);
+    blz_handle_cancel(&handle);
+    turn_all(rt);
+    assert_int_equal(result_of(&handle), -ECANCELED);
+    /* But the right one counts. */
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, waits_for, .rx = &rx, .least = 9), 0);
+    turn_all(rt);
+    number_send(&tx, 9);
+    blz_handle_cancel(&handle);
+    turn_all(rt);
+    assert_int_equal(result_of(&handle), 9);
+    number_sender_drop(&tx);
+    number_receiver_drop(&rx);
+    free_rt(rt);
+}
+
 static void a_cancelled_wait_has_seen_nothing(void **state)
 {
     blz_rt *rt = new_embedded_rt();
@@ -444,6 +472,7 @@ int main(void)
         TEST(without_memory_there_is_no_watch),
         TEST(all_who_wait_see_each_change),
         TEST(a_task_waits_for_a_value),
+        TEST(a_wait_for_a_value_is_cancelled_when_it_was_woken_for_another),
         TEST(a_cancelled_wait_has_seen_nothing),
         TEST(a_sender_learns_that_the_last_receiver_has_gone),
         TEST(a_thread_waits_for_changes_and_for_a_value),
