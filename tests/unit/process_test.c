@@ -732,8 +732,8 @@ static void cancelled_wait(blz_rt *rt)
     blz_handle_cancel(&handle);
     assert_int_equal(blz_handle_wait(&handle), 0);
     assert_int_equal(handle.result, -ECANCELED);
-    assert_int_equal(blz_child_signal(&child, SIGINT), 0); /* it is still there */
-    assert_int_equal(blz_exit_signal(BLZ_BLOCK_ON(rt, waits, .child = &child)), SIGINT);
+    assert_int_equal(blz_child_signal(&child, SIGUSR1), 0); /* it is still there */
+    assert_int_equal(blz_exit_signal(BLZ_BLOCK_ON(rt, waits, .child = &child)), SIGUSR1);
     blz_child_drop(&child);
     blz_command_free(&cmd);
 }
