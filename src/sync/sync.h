@@ -4,29 +4,7 @@
  *
  * A primitive is a word that says almost everything, a lock, and a queue that is changed under the
  * lock. Who has to wait links the waiter inside its future into the queue; who has something to
- * give takes the first waiter out, under the lock, and *serves* it:
- *
- *     wake_list list = {0};
- *     blz__lock_acquire(&s->lock);
- *     waiter = waiters_take_first(&s->waiters);
- *     if (waiter)
- *         waiter_serve(waiter, WAITER_SERVED, &list);   // the waiter is not ours any more
- *     blz__lock_release(&s->lock);
- *     wake_list_wake(&list);
- *
- *   state      who owns the waiter      what happens
- *   ------------------------------------------------------------------------------------------
- *   IDLE       its future               not in the queue; nothing to give back
- *   QUEUED     the queue's lock         a cancel takes it out under the lock
- *   SERVED, or its future again         what it waited for is its own; a cancel comes too late,
- *   any other                           and the future ends with success
- *
- * Serving is the last thing that anyone does to a waiter: its waker has been moved into the list
- * before, so the future may see its new state, end, and be gone before the wake is made. Wakes are
- * made after the lock is released, because a waker may run code that wants the same lock.
- *
- * Served under the lock, a future may be ready, and its owner free the primitive, before the lock
- * is released. Where that is allowed, the waiter is *claimed* under the lock, and served after it:
+ * give *claims* the first waiter under the lock, and *serves* it when the lock is released:
  *
  *     blz_waiters claimed = {0};
  *     blz__lock_acquire(&s->lock);
@@ -34,9 +12,19 @@
  *     blz__lock_release(&s->lock);                      // the last that touches the primitive
  *     waiters_serve(&claimed, WAITER_SERVED);
  *
+ *   state      who owns the waiter      what happens
+ *   ------------------------------------------------------------------------------------------
+ *   IDLE       its future               not in the queue; nothing to give back
+ *   QUEUED     the queue's lock         a cancel takes it out under the lock
  *   CLAIMED    who claimed it           as served for a cancel, but not ready yet: the wake follows
+ *   SERVED, or its future again         what it waited for is its own; a cancel comes too late,
+ *   any other                           and the future ends with success
  *
- * There is no limit to how many can be claimed at once: they are linked through themselves.
+ * Served under the lock, a future might be ready, and its owner free the primitive, before the lock
+ * is released; and a waker may run code that wants the same lock. Serving is the last thing that
+ * anyone does to a waiter: its waker has been copied before, so the future may see its new state,
+ * end, and be gone before the wake is made. There is no limit to how many can be claimed at once:
+ * they are linked through themselves.
  */
 #ifndef BLZ_SYNC_SYNC_H
 #define BLZ_SYNC_SYNC_H
@@ -110,7 +98,7 @@ static inline blz_waiter *waiters_take_first(blz_waiters *queue)
 
 static inline uint32_t waiter_state(const blz_waiter *waiter)
 {
-    return blz__load(&waiter->state, ACQUIRE); /* pairs with the release in waiter_serve */
+    return blz__load(&waiter->state, ACQUIRE); /* pairs with waiter_serve_claimed */
 }
 
 /* Whether it has been served, one way or another. A claimed one has not. */
@@ -147,37 +135,6 @@ static inline bool waiter_leave(blz_waiter *waiter, blz_waiters *queue)
     waiters_remove(queue, waiter);
     blz__store(&waiter->state, WAITER_IDLE, RELAXED);
     return true;
-}
-
-/* ---- wakes to be made when the lock is released ---- */
-
-enum { WAKE_LIST_MAX = 32 };
-
-typedef struct wake_list {
-    uint32_t count;
-    blz_waker wakers[WAKE_LIST_MAX];
-} wake_list;
-
-/* There may be more to wake: release the lock, wake, and come back. */
-static inline bool wake_list_full(const wake_list *list)
-{
-    return list->count == WAKE_LIST_MAX;
-}
-
-/* The waiter is out of the queue: gives it its new state, and with that back to its future. */
-static inline void waiter_serve(blz_waiter *waiter, uint32_t state, wake_list *list)
-{
-    blz__plain_read(&waiter->waker);
-    list->wakers[list->count++] = waiter->waker;
-    /* release: what it has been given, and that we are through; pairs with waiter_state */
-    blz__store(&waiter->state, state, RELEASE);
-}
-
-static inline void wake_list_wake(wake_list *list)
-{
-    for (uint32_t i = 0; i < list->count; i++)
-        blz_waker_wake(&list->wakers[i]);
-    list->count = 0;
 }
 
 /* ---- serving after the lock ---- */
