@@ -6,10 +6,7 @@
  *   connection.c  a connection: requests in, replies out, in order
  *   pages.c       what there is to see
  *   reply.c       replies
- *   stream.c      reading and writing with limits
- *   parse.c       the head of a request, and        } pure functions
- *   chunks.c      chunked bodies                    }
- *   bytes.c       bytes that grow
+ *   ../http       requests: parsing, reading and writing with limits; bytes that grow
  */
 #ifndef DEMO_DEMO_H
 #define DEMO_DEMO_H

@@ -15,8 +15,8 @@
  * guessed. What two readers could understand differently is refused, since that is how requests are
  * smuggled past one of them.
  */
-#ifndef DEMO_HTTP_H
-#define DEMO_HTTP_H
+#ifndef HTTP_HTTP_H
+#define HTTP_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

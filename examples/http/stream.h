@@ -3,8 +3,8 @@
  * A connection with bytes on both sides of it: what has come and is not understood yet, and what is
  * to be sent. Both are there only while there are some, so a connection that is silent holds none.
  */
-#ifndef DEMO_STREAM_H
-#define DEMO_STREAM_H
+#ifndef HTTP_STREAM_H
+#define HTTP_STREAM_H
 
 #include "bytes.h"
 

@@ -3,8 +3,8 @@
  * Bytes that grow. When there is no memory they are `failed` and take no more, so that a long text
  * can be put together first and be asked about once.
  */
-#ifndef DEMO_BYTES_H
-#define DEMO_BYTES_H
+#ifndef HTTP_BYTES_H
+#define HTTP_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>
