@@ -16,16 +16,6 @@
 
 enum { MAX_OUT = 64 << 10, MAX_WAIT_MS = 10000 };
 
-struct receive_head {
-    BLZ_FRAME;
-    struct connection *c;
-    int64_t rc, deadline_ns;
-    union {
-        struct stream_read read;
-        struct stream_flush flush;
-    };
-};
-
 struct receive_body {
     BLZ_FRAME;
     struct connection *c;
@@ -56,56 +46,12 @@ struct connection {
     size_t used;       /* of stream.in: what has been understood of it */
     int64_t rc;
     union {
-        struct receive_head head;
+        struct stream_head head;
         struct answer answer;
         struct stream_flush flush;
         struct stream_end end;
     };
 };
-
-/* ---- the head ---- */
-
-/* How far the parser gets with what has come. */
-static int parse_head(struct connection *c)
-{
-    int rc =
-        c->stream.in.len > 0 ? http_parse(&c->x.request, c->stream.in.data, c->stream.in.len) : 0;
-
-    if (rc > 0)
-        c->x.head_len = c->used = (size_t)rc;
-    return rc;
-}
-
-/* An idle connection may take its time; a request that has begun has less. */
-static int64_t head_deadline(struct receive_head *self)
-{
-    const struct limits *limits = self->c->stream.limits;
-
-    if (self->c->stream.in.len == 0)
-        return blz_deadline(limits->idle_ns);
-    if (self->deadline_ns == 0)
-        self->deadline_ns = blz_deadline(limits->head_ns);
-    return self->deadline_ns;
-}
-
-/* 1: there is a request. 0: the client has ended, or has nothing more to ask. */
-BLZ_ASYNC(receive_head)
-{
-    BLZ_BEGIN;
-    while ((self->rc = parse_head(self->c)) == 0) {
-        BLZ_AWAIT_SHIELDED(self->rc,
-                           BLZ_FUTURE(self->flush, stream_flush, .stream = &self->c->stream));
-        if (self->rc < 0)
-            break;
-        BLZ_CALL(self->rc, self->read, stream_read, .stream = &self->c->stream,
-                 .deadline_ns = head_deadline(self));
-        if (self->rc <= 0)
-            break;
-    }
-    if (self->rc == -ETIMEDOUT && self->c->stream.in.len > 0)
-        self->rc = -408;
-    BLZ_END(self->rc > 0 ? 1 : self->rc);
-}
 
 /* ---- the body ---- */
 
@@ -254,9 +200,11 @@ BLZ_ASYNC(connection)
     self->stream.limits = &self->server->limits;
     do {
         self->x = (struct exchange){.server = self->server};
-        BLZ_CALL(self->rc, self->head, receive_head, .c = self);
+        BLZ_CALL(self->rc, self->head, stream_head, .stream = &self->stream,
+                 .request = &self->x.request);
         if (self->rc <= 0)
             break;
+        self->x.head_len = self->used = (size_t)self->rc;
         self->x.close = blz_cancelled(cx); /* the server stops: this one is the last */
         BLZ_AWAIT_SHIELDED(self->rc, BLZ_FUTURE(self->answer, answer, .c = self));
     } while (self->rc > 0);

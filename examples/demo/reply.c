@@ -5,46 +5,17 @@
 #include <string.h>
 #include <time.h>
 
-static const char *name_of(int status)
-{
-    static const struct {
-        int status;
-        const char *name;
-    } names[] = {
-        {200, "OK"},
-        {400, "Bad Request"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {408, "Request Timeout"},
-        {413, "Content Too Large"},
-        {414, "URI Too Long"},
-        {417, "Expectation Failed"},
-        {431, "Request Header Fields Too Large"},
-        {501, "Not Implemented"},
-        {503, "Service Unavailable"},
-        {505, "HTTP Version Not Supported"},
-    };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].status == status)
-            return names[i].name;
-    return "Error";
-}
-
 static void put_head(struct bytes *out, int status, const char *type, size_t len)
 {
-    time_t now = time(NULL);
-    char date[32];
-    struct tm tm;
+    char date[HTTP_DATE];
 
-    gmtime_r(&now, &tm);
-    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    http_date_format(date, time(NULL));
     bytes_print(out,
                 "HTTP/1.1 %d %s\r\n"
                 "Date: %s\r\n"
                 "Content-Type: %s\r\n"
                 "Content-Length: %zu\r\n",
-                status, name_of(status), date, type, len);
+                status, http_status_name(status), date, type, len);
 }
 
 static void put_text(struct bytes *out, const char *text)
@@ -57,7 +28,7 @@ void reply(struct bytes *out, const struct exchange *x, const struct bytes *body
     struct bytes failure = {0};
 
     if (x->status != 200) {
-        bytes_print(&failure, "%d %s\n", x->status, name_of(x->status));
+        bytes_print(&failure, "%d %s\n", x->status, http_status_name(x->status));
         body = &failure;
     }
     put_head(out, x->status, x->status == 200 ? x->page->type : "text/plain", body->len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 requests: parsing, as pure functions over a buffer. Nothing here reads, waits or
+ * HTTP/1.1: parsing requests, and other pure functions over bytes. Nothing here reads, waits or
  * allocates; whoever has the bytes calls again when there are more.
  *
  *     struct http_request request = {0};
@@ -60,8 +60,50 @@ struct http_request {
  */
 int http_parse(struct http_request *request, const char *buf, size_t len);
 
+/*
+ * How many headers of that name (in small letters) a head has that http_parse has been through, and
+ * the value of the first.
+ */
+int http_header(const char *head, size_t len, const char *name, struct http_span *value);
+
 /* The value of a number in a query: name=123. False: not there, not a number, above `max`. */
 bool http_query_number(const char *query, size_t len, const char *name, uint64_t max, uint64_t *n);
+
+/*
+ * A path as a file name below some root: "/a%20b/./c" is "a b/c", and "/" is ".". Without escapes,
+ * empty parts and "."; `out` has room for `len` + 2 bytes, `out` and `path` may not overlap. False:
+ * it goes above the root, has a zero, or an escape that is none.
+ */
+bool http_path_decode(char *out, const char *path, size_t len);
+
+/* ---- What a client has already ---- */
+
+/*
+ * Whether a list of tags ("a", W/"b") has this one, weak or not; "*" has all. What is wrong with
+ * the rest of the list is not looked for.
+ */
+bool http_tag_in(const char *list, size_t len, const char *tag);
+
+/*
+ * "bytes=5-9", "bytes=5-", "bytes=-5" of something with `size` bytes: 1 and where it begins and how
+ * long it is. 0: several, or nothing that we understand: send it all; -416: nothing of it is there.
+ */
+int http_range_parse(const char *text, size_t len, uint64_t size, uint64_t *at, uint64_t *count);
+
+/* ---- Dates: seconds since 1970 ---- */
+
+enum { HTTP_DATE = 32 }; /* "Sun, 06 Nov 1994 08:49:37 GMT" and a zero */
+
+/* Between the years 1970 and 9999; what is beyond is the nearest of these. */
+void http_date_format(char text[HTTP_DATE], int64_t seconds);
+
+/* This form only, and not the two that have been obsolete since 1997. False: not a date. */
+bool http_date_parse(const char *text, size_t len, int64_t *seconds);
+
+/* ---- Replies ---- */
+
+/* 404: "Not Found". */
+const char *http_status_name(int status);
 
 /* ---- Chunked bodies ---- */
 

@@ -34,6 +34,42 @@ BLZ_ASYNC_EXTERN(stream_flush)
     BLZ_END(self->n < 0 ? self->n : 0);
 }
 
+/* An idle connection may take its time; a request that has begun has less. */
+static int64_t head_deadline(struct stream_head *self)
+{
+    const struct limits *limits = self->stream->limits;
+
+    if (self->stream->in.len == 0)
+        return blz_deadline(limits->idle_ns);
+    if (self->deadline_ns == 0)
+        self->deadline_ns = blz_deadline(limits->head_ns);
+    return self->deadline_ns;
+}
+
+static int parse_head(struct stream_head *self)
+{
+    const struct bytes *in = &self->stream->in;
+
+    return in->len > 0 ? http_parse(self->request, in->data, in->len) : 0;
+}
+
+BLZ_ASYNC_EXTERN(stream_head)
+{
+    BLZ_BEGIN;
+    while ((self->rc = parse_head(self)) == 0) {
+        BLZ_AWAIT_SHIELDED(self->rc, BLZ_FUTURE(self->flush, stream_flush, .stream = self->stream));
+        if (self->rc < 0)
+            break;
+        BLZ_CALL(self->rc, self->read, stream_read, .stream = self->stream,
+                 .deadline_ns = head_deadline(self));
+        if (self->rc <= 0)
+            break;
+    }
+    if (self->rc == -ETIMEDOUT && self->stream->in.len > 0)
+        self->rc = -408;
+    BLZ_END(self->rc);
+}
+
 BLZ_ASYNC_EXTERN(stream_end)
 {
     BLZ_BEGIN;

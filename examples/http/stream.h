@@ -7,6 +7,7 @@
 #define HTTP_STREAM_H
 
 #include "bytes.h"
+#include "http.h"
 
 #include <blitz.h>
 
@@ -47,6 +48,24 @@ struct stream_flush {
     blz_io io;
 };
 BLZ_DECLARE_EXTERN(stream_flush);
+
+/*
+ * Reads until `in` begins with the head of a request: its length, and *request, which must be all
+ * zero; 0: the client has ended, or has nothing more to ask; or a negative status to refuse it with
+ * (-400 and below), or a negative errno if the connection is of no more use. Before it waits it
+ * sends what is in `out`. Cancelled: -ECANCELED, but what is in `out` is sent all the same.
+ */
+struct stream_head {
+    BLZ_FRAME;
+    struct stream *stream;
+    struct http_request *request;
+    int64_t rc, deadline_ns;
+    union {
+        struct stream_read read;
+        struct stream_flush flush;
+    };
+};
+BLZ_DECLARE_EXTERN(stream_head);
 
 /*
  * Says that nothing more will be sent, and waits a while for the other side to end too. To close
