@@ -58,6 +58,7 @@ typedef struct blz_open_options {
     bool create_new;    /* a new file, and -EEXIST if there is one; needs write */
     bool directory;     /* -ENOTDIR if it is anything else */
     bool no_follow;     /* -ELOOP if the path is a symbolic link */
+    bool beneath;       /* -EXDEV if it leads out of `at`, by "..", a link or from the root */
     unsigned mode;      /* permissions of a new file, before the umask; default 0666 */
     int flags;          /* more of open(2): O_DIRECT, O_DSYNC, O_NOATIME, O_PATH, O_TMPFILE */
     const blz_file *at; /* a directory that a relative path begins at; default: the current one */
@@ -67,8 +68,8 @@ typedef struct blz_open_options {
 /*
  * Opens a file, close-on-exec: 0 and *file. `options` NULL: to read. -EINVAL: options that make no
  * sense, or a FIFO or a socket (blitz/pipe.h); or what the system says. The path must stay valid
- * until it is ready; the options are copied, but `at` is used at the first poll. Cancelled: gives
- * -ECANCELED, and never a descriptor. [task]
+ * until it is ready; the options are copied, but `at` is used at the first poll. `beneath` needs
+ * Linux 5.6, -ENOTSUP before that. Cancelled: gives -ECANCELED, and never a descriptor. [task]
  */
 BLZ_API blz_future *blz_file_open(blz_io *io, blz_file *file, const char *path,
                                   const blz_open_options *options);

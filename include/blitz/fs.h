@@ -158,6 +158,13 @@ typedef struct blz_dir_entry {
 BLZ_API blz_future *blz_dir_open(blz_fs_op *op, blz_dir *dir, const char *path);
 BLZ_API blz_future *blz_dir_next(blz_fs_op *op, blz_dir *dir, blz_dir_entry *entry);
 
+/*
+ * Takes over the descriptor of an open directory, to list what has not been listed by it yet (`rt`
+ * NULL: this thread's). 0; -ENOTDIR, -EBADF; -ENXIO: no runtime; -ENOMEM. On failure it is still the
+ * caller's. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, int fd);
+
 /* Closes it; not while an operation is in flight. None is fine. [any thread] */
 BLZ_API void blz_dir_close(blz_dir *dir);
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BATCH = 32 << 10 };
@@ -43,19 +44,24 @@ void blz_dir_close(blz_dir *public)
 
 /* ---- opening ---- */
 
+/* 0, or -ENOMEM. */
+static int begin_list(struct dir *dir, const blz_allocator *allocator, int fd)
+{
+    *dir = (struct dir){.fd = fd, .allocator = *allocator};
+    dir->batch = blz__alloc(&dir->allocator, BATCH, _Alignof(struct dirent64));
+    return dir->batch ? 0 : -ENOMEM;
+}
+
 static int64_t open_run(blz_fs_op *op)
 {
-    struct dir *dir = op->out;
-    int fd = blz__open_at(AT_FDCWD, op->path, O_RDONLY | O_DIRECTORY, 0);
+    int fd = blz__open_at(AT_FDCWD, op->path, O_RDONLY | O_DIRECTORY, 0), rc;
 
     if (fd < 0)
         return fd;
-    *dir = (struct dir){.fd = fd, .allocator = *blz__rt_allocator(op->rt)};
-    dir->batch = blz__alloc(&dir->allocator, BATCH, _Alignof(struct dirent64));
-    if (dir->batch)
-        return 0;
-    close(fd);
-    return -ENOMEM;
+    rc = begin_list(op->out, blz__rt_allocator(op->rt), fd);
+    if (rc < 0)
+        close(fd);
+    return rc;
 }
 
 static void open_undo(blz_fs_op *op, int64_t result)
@@ -72,6 +78,22 @@ blz_future *blz_dir_open(blz_fs_op *op, blz_dir *dir, const char *path)
     *dir = (blz_dir){{0}};
     op->out = dir;
     return &op->future;
+}
+
+int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, int fd)
+{
+    struct stat st;
+
+    *dir = (blz_dir){{0}};
+    if (!rt)
+        rt = blz_rt_current();
+    if (!rt)
+        return -ENXIO;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISDIR(st.st_mode))
+        return -ENOTDIR;
+    return begin_list((struct dir *)dir, blz__rt_allocator(rt), fd);
 }
 
 /* ---- the entries ---- */

@@ -51,7 +51,7 @@ int64_t blz__file_try(const struct io *io, int fd);
 /* Opens: the descriptor, or an error. `cached`: does not wait, or gives -EAGAIN. */
 int blz__open_run(int dir, const char *path, uint64_t how, bool cached);
 
-/* Flags for open(2), and above them the mode; all ones: makes no sense. */
+/* Options as one number, see open.c; all ones: makes no sense. */
 uint64_t blz__open_how(const blz_open_options *options);
 
 /* ---- metadata.c ---- */

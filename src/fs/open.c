@@ -19,6 +19,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/*
+ * What blz__open_how packs into one number: flags of open(2), the mode above them, and above that
+ * whether the path must stay beneath its beginning.
+ */
+enum { MODE_SHIFT = 32, BENEATH_SHIFT = 44 };
+
+enum { MAX_MOVED = 8 }; /* how often that is taken for the reason of an EAGAIN */
+
 /* ---- what is asked for ---- */
 
 static int access_of(const blz_open_options *o)
@@ -43,14 +51,15 @@ uint64_t blz__open_how(const blz_open_options *o)
     flags |= o->create_new ? O_EXCL : 0;
     flags |= o->directory ? O_DIRECTORY : 0;
     flags |= o->no_follow ? O_NOFOLLOW : 0;
-    return (uint64_t)mode << 32 | (uint32_t)flags;
+    return (uint64_t)o->beneath << BENEATH_SHIFT | (uint64_t)mode << MODE_SHIFT | (uint32_t)flags;
 }
 
 /* ---- the calls ---- */
 
-static int open_cached(int dir, const char *path, int flags)
+static int open_cached(int dir, const char *path, int flags, bool beneath)
 {
-    struct open_how how = {.flags = (uint64_t)(unsigned)flags, .resolve = RESOLVE_CACHED};
+    struct open_how how = {.flags = (uint64_t)(unsigned)flags,
+                           .resolve = RESOLVE_CACHED | (beneath ? RESOLVE_BENEATH : 0)};
     long fd;
 
     if (flags & (O_CREAT | O_TRUNC | O_PATH)) /* O_TMPFILE makes things, too */
@@ -65,15 +74,35 @@ static int open_cached(int dir, const char *path, int flags)
     return -EAGAIN;
 }
 
-static int open_patiently(int dir, const char *path, int flags, mode_t mode)
+/*
+ * openat, that may have to stay beneath `dir`. The newer call refuses what the older one ignores: a
+ * mode for nothing, and most flags with O_PATH. It gives EAGAIN (which is EWOULDBLOCK) also if
+ * something was moved meanwhile, so that it cannot be sure.
+ */
+static int open_call(int dir, const char *path, int flags, mode_t mode, bool beneath)
 {
-    int fd;
+    struct open_how how = {.flags = (uint64_t)(unsigned)flags, .resolve = RESOLVE_BENEATH};
+
+    if (!beneath)
+        return openat(dir, path, flags, mode);
+    if (flags & O_PATH)
+        how.flags &= O_PATH | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW;
+    else if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE)
+        how.mode = mode;
+    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
+static int open_patiently(int dir, const char *path, int flags, mode_t mode, bool beneath)
+{
+    int fd, moved = beneath ? MAX_MOVED : 0;
 
     do {
-        fd = openat(dir, path, flags, mode);
-        if (fd < 0 && errno == EWOULDBLOCK)
+        fd = open_call(dir, path, flags, mode, beneath);
+        if (fd < 0 && errno == EWOULDBLOCK && moved-- <= 0)
             flags &= ~O_NONBLOCK; /* a regular file, and another process has to give up its lease */
     } while (fd < 0 && (errno == EINTR || errno == EWOULDBLOCK));
+    if (fd < 0 && errno == ENOSYS)
+        return -ENOTSUP;
     return fd < 0 ? -errno : fd;
 }
 
@@ -99,11 +128,13 @@ static int make_usable(int fd, int flags)
 int blz__open_run(int dir, const char *path, uint64_t how, bool cached)
 {
     int flags = (int)(uint32_t)how | O_NONBLOCK, fd, rc;
-    mode_t mode = (mode_t)(how >> 32);
+    mode_t mode = (mode_t)(how >> MODE_SHIFT & 07777);
+    bool beneath = how >> BENEATH_SHIFT & 1;
 
     if (how == UINT64_MAX)
         return -EINVAL;
-    fd = cached ? open_cached(dir, path, flags) : open_patiently(dir, path, flags, mode);
+    fd = cached ? open_cached(dir, path, flags, beneath)
+                : open_patiently(dir, path, flags, mode, beneath);
     if (fd < 0)
         return fd == -ENXIO ? -EINVAL : fd; /* a socket; a FIFO that nobody reads */
     rc = make_usable(fd, flags);

@@ -37,6 +37,15 @@ struct scenario {
             BLZ_AWAIT(self->rc, future); \
     } while (0)
 
+static int list_open_directory(struct scenario *self)
+{
+    int fd = blz_file_into_fd(&self->file), rc = blz_dir_from_fd(&self->list, NULL, fd);
+
+    if (rc < 0)
+        close(fd);
+    return rc;
+}
+
 BLZ_ASYNC(scenario)
 {
     BLZ_BEGIN;
@@ -61,6 +70,10 @@ BLZ_ASYNC(scenario)
         if (self->rc == 0)
             break;
     }
+    blz_dir_close(&self->list);
+    STEP(blz_file_open(&self->io, &self->file, dir, NULL));
+    if (self->rc >= 0)
+        self->rc = list_open_directory(self);
     blz_dir_close(&self->list);
     if (self->rc >= 0)
         self->rc = blz_fs_watch_new(&self->watch, NULL);

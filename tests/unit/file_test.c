@@ -133,6 +133,43 @@ ON_EACH_BACKEND(a_path_begins_at_a_directory)
     end(rt);
 }
 
+ON_EACH_BACKEND(a_path_stays_beneath_its_directory)
+{
+    static const char *const outside[] = {"../out", "in/../../out", "up/out", "/tmp", "etc"};
+    blz_rt *rt = begin(backend);
+    blz_open_options beneath = {.beneath = true};
+    blz_io io = {0};
+    blz_file d, f;
+
+    make_file("out", "x");
+    check(mkdir(in_dir("root"), 0700) == 0 && mkdir(in_dir("root/in"), 0700) == 0);
+    make_file("root/in/file", "x");
+    check(symlink("in/file", in_dir("root/link")) == 0);
+    check(symlink("..", in_dir("root/up")) == 0);
+    check(symlink("/etc", in_dir("root/etc")) == 0);
+    d = open_file(rt, "root", &(blz_open_options){.directory = true});
+    beneath.at = &d;
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, outside[i], &beneath)), -EXDEV);
+        assert_int_equal(blz_file_close(&f), -EBADF);
+    }
+    assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "in/none", &beneath)), -ENOENT);
+    assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "in/../link", &beneath)), 0);
+    assert_int_equal(blz_file_close(&f), 0);
+    beneath.flags = O_PATH;
+    assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "in/file", &beneath)), 0);
+    assert_int_equal(blz_file_close(&f), 0);
+    assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "up", &beneath)), -EXDEV);
+    beneath = (blz_open_options){.at = &d, .beneath = true, .write = true, .create_new = true};
+    assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "up/new", &beneath)), -EXDEV);
+    assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "in/new", &beneath)), 0);
+    assert_int_equal(AWAIT(rt, blz_file_write_all(&io, &f, "hello", 5)), 5);
+    assert_int_equal(blz_file_close(&f), 0);
+    assert_int_equal(access(in_dir("new"), F_OK), -1);
+    blz_file_close(&d);
+    end(rt);
+}
+
 ON_EACH_BACKEND(what_is_not_a_file_is_refused_without_waiting)
 {
     blz_rt *rt = begin(backend);
@@ -527,6 +564,7 @@ int main(void)
         TEST(options_decide_what_open_does),
         TEST(options_that_make_no_sense_are_refused),
         TEST(a_path_begins_at_a_directory),
+        TEST(a_path_stays_beneath_its_directory),
         TEST(what_is_not_a_file_is_refused_without_waiting),
         TEST(descriptors_are_close_on_exec_and_in_blocking_mode),
         TEST(opening_waits_until_a_lease_is_given_up),

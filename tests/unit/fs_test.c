@@ -299,6 +299,36 @@ ON_EACH_BACKEND(all_entries_are_listed_once)
     end(rt);
 }
 
+ON_EACH_BACKEND(an_open_directory_is_listed)
+{
+    blz_rt *rt = begin(backend);
+    blz_dir_entry entry;
+    blz_io io = {0};
+    blz_fs_op op;
+    blz_file f;
+    blz_dir d;
+    int fd;
+
+    write_file(rt, "a", "x");
+    assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, dir, NULL)), 0);
+    fd = blz_file_into_fd(&f);
+    assert_int_equal(blz_dir_from_fd(&d, NULL, fd), -ENXIO);
+    assert_int_equal(blz_dir_from_fd(&d, rt, -1), -EBADF);
+    assert_int_equal(blz_dir_from_fd(&d, rt, fd), 0);
+    assert_int_equal(AWAIT(rt, blz_dir_next(&op, &d, &entry)), 1);
+    assert_string_equal(entry.name, "a");
+    assert_int_equal(AWAIT(rt, blz_dir_next(&op, &d, &entry)), 0);
+    blz_dir_close(&d);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+
+    assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, in_dir("a"), NULL)), 0);
+    fd = blz_file_into_fd(&f);
+    assert_int_equal(blz_dir_from_fd(&d, rt, fd), -ENOTDIR);
+    assert_int_equal(close(fd), 0);
+    blz_dir_close(&d);
+    end(rt);
+}
+
 /* ---- for a while ---- */
 
 ON_EACH_BACKEND(temporary_things_are_where_they_should_be)
@@ -462,6 +492,7 @@ int main(void)
         TEST(directories_are_made_with_those_above_them),
         TEST(removing_a_tree_does_not_follow_links),
         TEST(all_entries_are_listed_once),
+        TEST(an_open_directory_is_listed),
         TEST(temporary_things_are_where_they_should_be),
         TEST(what_is_cancelled_leaves_nothing_behind),
         TEST(changes_are_reported_in_order),
