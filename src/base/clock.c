@@ -18,30 +18,52 @@ static bool counter_is_constant(void)
 }
 #endif
 
+/*
+ * Both clocks at the same instant. A thread may lose its CPU between two reads, for longer than all
+ * that is measured; so of some attempts the shortest counts.
+ */
+static void read_both(const blz__clock *clock, int64_t *ns, uint64_t *ticks)
+{
+    uint64_t shortest = UINT64_MAX;
+
+    for (int i = 0; i < 3; i++) {
+        uint64_t before = blz__clock_ticks(clock);
+        int64_t now_ns = blz__clock_ns();
+        uint64_t took = blz__clock_ticks(clock) - before;
+        if (took < shortest) {
+            shortest = took;
+            *ns = now_ns;
+            *ticks = before + took / 2;
+        }
+    }
+}
+
 void blz__clock_init(blz__clock *clock)
 {
     const int64_t measure_ns = 50000;
+    int64_t now_ns;
+    uint64_t ticks;
 
     clock->counter = counter_is_constant();
-    clock->start_ns = blz__clock_ns();
-    clock->start_ticks = blz__clock_ticks(clock);
     clock->ns_per_tick = 1.0;
+    read_both(clock, &clock->start_ns, &clock->start_ticks);
     if (!clock->counter)
         return;
-    int64_t now_ns;
     do
         now_ns = blz__clock_ns();
     while (now_ns - clock->start_ns < measure_ns);
-    uint64_t ticks = blz__clock_ticks(clock) - clock->start_ticks;
-    clock->ns_per_tick = (double)(now_ns - clock->start_ns) / (double)ticks;
+    read_both(clock, &now_ns, &ticks);
+    clock->ns_per_tick = (double)(now_ns - clock->start_ns) / (double)(ticks - clock->start_ticks);
 }
 
 double blz__clock_ns_per_tick(const blz__clock *clock)
 {
     const int64_t long_enough_ns = 10000000;
-    int64_t ns = blz__clock_ns() - clock->start_ns;
+    int64_t now_ns;
+    uint64_t ticks;
 
-    if (!clock->counter || ns < long_enough_ns)
+    if (!clock->counter || blz__clock_ns() - clock->start_ns < long_enough_ns)
         return clock->ns_per_tick;
-    return (double)ns / (double)(blz__clock_ticks(clock) - clock->start_ticks);
+    read_both(clock, &now_ns, &ticks);
+    return (double)(now_ns - clock->start_ns) / (double)(ticks - clock->start_ticks);
 }
