@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 enum {
-    DEFAULT_SECONDS = 30,
+    DEFAULT_SECONDS = 60,
     SOAK_SECONDS = 3600,
-    LINGER_SECONDS = 10,
-    SHUTDOWN_SECONDS = 20,
+    LINGER_SECONDS = 50,
+    SHUTDOWN_SECONDS = 50,
     NR_FATAL = 5,
     THREAD_SANITIZER = 10,
     ADDRESS_SANITIZER = 3,
@@ -180,7 +180,9 @@ int test_group_end(void **state)
 
 void allow_seconds(int seconds)
 {
-    watch_test(current.name, is_soak() ? SOAK_SECONDS : seconds);
+    int limit = is_sanitized() ? 2 * seconds : seconds;
+
+    watch_test(current.name, is_soak() ? SOAK_SECONDS : limit);
 }
 
 int test_begin(void **state)

@@ -71,7 +71,17 @@ _Noreturn void check_failed(const char *condition, const char *file, int line, c
 
 /* ---- the time limit ---- */
 
-/* Seconds that a test may take; 30 if nothing is said. For the current test only. */
+/*
+ * No test may depend on how fast the machine is, or on how long it stops a thread (tools/stall). A
+ * limit is there to find what hangs, and far from what anything takes.
+ */
+enum {
+    CHILD_SECONDS = 120,  /* for alarm(2), in a child that must not hang either */
+    PATIENCE_MS = 100000, /* for poll(2), of what must come */
+};
+
+/* Seconds that a test may take; 60 if nothing is said. For the current test only. With a sanitizer
+ * it has twice as many. */
 void allow_seconds(int seconds);
 
 /* Whether SOAK=1 is set: stress tests then run long. */

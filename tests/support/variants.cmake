@@ -23,7 +23,7 @@ foreach(name IN ITEMS steal life waker timer select rendezvous lock)
     set_target_properties(${target} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY stress OUTPUT_NAME ${name}_tiny)
     add_test(NAME stress.${name}_tiny COMMAND ${target})
-    blitz_register(stress ${name}_tiny 120)
+    blitz_register(stress ${name}_tiny 600)
     set_tests_properties(stress.${name}_tiny PROPERTIES PROCESSORS 2)
 endforeach()
 

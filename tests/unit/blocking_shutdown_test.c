@@ -294,7 +294,7 @@ static void in_a_forked_child_there_is_no_pool(void **state)
     assert_int_equal(blz_blocking_run(rt, count_up, &count), 1);
     pid_t pid = fork();
     if (pid == 0) {
-        alarm(20);
+        alarm(CHILD_SECONDS);
         _exit(use_in_child(rt));
     }
     assert_true(pid > 0);
@@ -382,7 +382,7 @@ static const struct {
 
 static int child_main(const char *name)
 {
-    alarm(30);
+    alarm(CHILD_SECONDS);
     for (size_t i = 0; i < sizeof children / sizeof children[0]; i++)
         if (strcmp(children[i].name, name) == 0)
             _exit(children[i].fn()); /* threads still run: leave without looking back */

@@ -36,7 +36,7 @@ static void meet_on(blz_rt *rt, int64_t members)
 
 static void as_many_calls_as_there_may_be_threads_can_wait_for_each_other(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .blocking_keep_alive_ns = -1});
 
     (void)state;
     meet_on(rt, 512); /* the default */
@@ -81,7 +81,8 @@ static int64_t be_inside(void *arg)
 static void there_are_never_more_threads_than_allowed(void **state)
 {
     enum { LIMIT = 3, CALLS = 500 };
-    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .max_blocking_threads = LIMIT});
+    blz_rt *rt = new_rt(
+        &(blz_options){.workers = 2, .max_blocking_threads = LIMIT, .blocking_keep_alive_ns = -1});
     blz_blocking_op *ops = calloc(CALLS, sizeof *ops);
     struct crowd crowd = {0, 0};
 
@@ -120,7 +121,7 @@ static void small_calls_do_not_bring_many_threads(void **state)
 
 static void one_call_at_a_time_needs_one_thread(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .blocking_keep_alive_ns = -1});
     uint64_t count = 0;
 
     (void)state;
@@ -220,7 +221,8 @@ BLZ_ASYNC(lane_owned_task)
 
 static void a_lane_that_is_full_does_not_keep_the_others_waiting(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .max_blocking_threads = 1});
+    blz_rt *rt = new_rt(
+        &(blz_options){.workers = 1, .max_blocking_threads = 1, .blocking_keep_alive_ns = -1});
 
     (void)state;
     for (uint32_t full = 0; full < BLZ__NR_LANES; full++) {
@@ -257,7 +259,8 @@ static void a_lane_that_is_full_does_not_keep_the_others_waiting(void **state)
 
 static void threads_and_calls_are_counted(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .max_blocking_threads = 2});
+    blz_rt *rt = new_rt(
+        &(blz_options){.workers = 1, .max_blocking_threads = 2, .blocking_keep_alive_ns = -1});
     struct halt first = HALT_INIT(0), second = HALT_INIT(0);
     blz_blocking_op ops[4];
     uint64_t count = 0;

@@ -697,7 +697,7 @@ static void in_locked_child(blz_rt *rt, void (*fn)(void *arg), void *arg)
     blz__lock_acquire(&rt->pool.lock);
     pid = fork();
     if (pid == 0) {
-        alarm(20); /* a call that blocks for ever is a failure too */
+        alarm(CHILD_SECONDS); /* a call that blocks for ever is a failure too */
         fn(arg);
         _exit(0);
     }
@@ -773,7 +773,7 @@ static int64_t run_in_child(void *arg)
     if (pid == 0) {
         blz_options alone = {.workers = 1, .watchdog_ns = -1};
 
-        alarm(20);
+        alarm(CHILD_SECONDS);
         _exit(BLZ_RUN_WITH(&alone, give, .value = 9) == 9 ? 0 : 1);
     }
     check(pid > 0 && waitpid(pid, &status, 0) == pid);

@@ -12,7 +12,7 @@ static int in_child(int (*fn)(void *arg), void *arg)
     int status = -1;
 
     if (pid == 0) {
-        alarm(20); /* a call that blocks for ever is a failure too */
+        alarm(CHILD_SECONDS); /* a call that blocks for ever is a failure too */
         _exit(fn(arg));
     }
     assert_true(pid > 0);
@@ -129,7 +129,7 @@ static int64_t fork_in_task(void *arg)
     int status = -1;
 
     if (pid == 0) {
-        alarm(20);
+        alarm(CHILD_SECONDS);
         /* On what is a worker's thread, in the middle of a poll. */
         if (BLZ_SPAWN(give) != -EOWNERDEAD)
             _exit(1);

@@ -282,7 +282,7 @@ static const struct {
 
 static int run_case(const char *name)
 {
-    alarm(20);
+    alarm(CHILD_SECONDS);
     unsetenv("BLZ_BACKEND");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strcmp(cases[i].name, name) == 0)

@@ -45,7 +45,7 @@ static bool is_readable(blz_rt *rt, int wait_ms)
 static void loop_until_done(blz_rt *rt, const blz_handle *handle)
 {
     while (!blz_handle_done(handle)) {
-        assert_true(is_readable(rt, 20000));
+        assert_true(is_readable(rt, PATIENCE_MS));
         assert_true(blz_rt_turn(rt) >= 0);
     }
 }
@@ -56,7 +56,7 @@ static void wake_without_descriptors(blz_rt *rt, const blz_options *options)
     turn_all(rt);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(BLZ_SPAWN_ON(rt, NULL, give), 0);
-        assert_true(is_readable(rt, 20000));
+        assert_true(is_readable(rt, PATIENCE_MS));
         turn_all(rt);
         assert_false(is_readable(rt, 0));
     }
@@ -257,7 +257,7 @@ static int close_in_child(const struct pair *pair)
 
     if (pid == 0) {
         blz__fd_ref ref = pair->ours;
-        alarm(20);
+        alarm(CHILD_SECONDS);
         if (blz__fd_acquire(&ref) != -EOWNERDEAD)
             _exit(1);
         _exit(blz__fd_close(&ref, NULL) != -EOWNERDEAD ? 2 : 0);

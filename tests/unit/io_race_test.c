@@ -503,7 +503,7 @@ static int misuse(const struct io_config *config, int out)
     struct pair pair;
     blz_rt *rt;
 
-    alarm(20);
+    alarm(CHILD_SECONDS);
     options.embedded = true; /* a child of a program with threads makes none of its own */
     options.workers = 1;
     options.watchdog_ns = -1;

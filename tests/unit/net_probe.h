@@ -115,7 +115,7 @@ static inline void put(int fd, const void *data, size_t len)
 static inline bool becomes_readable(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    return poll(&p, 1, 20000) == 1;
+    return poll(&p, 1, PATIENCE_MS) == 1;
 }
 
 #endif

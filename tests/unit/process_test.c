@@ -676,7 +676,7 @@ static void grace(blz_rt *rt)
     blz_command cmd = shell("echo; exec sleep 1000");
     blz_child child = started(rt, &cmd);
 
-    int64_t status = BLZ_BLOCK_ON(rt, terminates, .child = &child, .grace_ns = 20 * BLZ_SEC);
+    int64_t status = BLZ_BLOCK_ON(rt, terminates, .child = &child, .grace_ns = BLZ_HOUR);
     assert_int_equal(blz_exit_signal(status), SIGTERM);
     blz_child_drop(&child);
     blz_command_free(&cmd);
@@ -707,8 +707,8 @@ static void a_cancelled_terminate_kills_at_once(void **state)
     (void)state;
     blz_command_stdio(&cmd, 0, BLZ_STDIO_PIPE);
     child = started(rt, &cmd);
-    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, terminates, .child = &child,
-                                  .grace_ns = 1000 * BLZ_SEC, .begun = &begun),
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, terminates, .child = &child, .grace_ns = BLZ_HOUR,
+                                  .begun = &begun),
                      0);
     event_wait(&begun, 1);
     blz_handle_cancel(&handle);

@@ -2,6 +2,8 @@
 /* Statistics and histograms of runtimes: that they add up, and that they count what they say. */
 #include "harness.h"
 
+#include "sched/rt.h"
+
 #include <sched.h>
 
 static blz_rt *rt;
@@ -12,6 +14,26 @@ static blz_stats stats(void)
 
     blz_rt_stats(rt, &s);
     return s;
+}
+
+/*
+ * Until all workers sleep, and nothing changes any more. A worker is counted as parked before it
+ * notes when it went to sleep, and forgets that before it is counted out: in this order, then.
+ */
+static blz_stats stats_asleep(void)
+{
+    uint32_t asleep;
+
+    do {
+        asleep = 0;
+        if (stats().workers_parked == rt->nr_workers)
+            while (asleep < rt->nr_workers &&
+                   blz__load(&rt->workers[asleep].parked_at, ACQUIRE) != 0)
+                asleep++;
+        else
+            sched_yield();
+    } while (asleep < rt->nr_workers);
+    return stats();
 }
 
 /* ---- adding up ---- */
@@ -67,10 +89,7 @@ static void the_total_is_the_sum_of_the_workers(void **state)
     rt = new_rt(&(blz_options){.workers = 3});
     for (int i = 0; i < 20; i++)
         assert_int_equal(BLZ_BLOCK_ON(rt, fans_out, .children = 100, .times = 2), 0);
-    do /* until they are asleep, and nothing changes any more */
-        s = stats();
-    while (s.workers_parked != 3);
-    s = stats();
+    s = stats_asleep();
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(blz_rt_worker_stats(rt, i, &one), 0);
         sum.spawned += one.spawned;
@@ -236,9 +255,8 @@ static void sleeping_workers_are_counted(void **state)
     (void)state;
     rt = new_rt(&(blz_options){.workers = 4});
     assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
-    do
-        s = stats();
-    while (s.workers_parked != 4);
+    s = stats_asleep();
+    assert_int_equal(s.workers_parked, 4);
     assert_int_equal(s.workers_searching, 0);
     assert_true(s.total.parks >= 4);
     free_rt(rt);
@@ -251,9 +269,7 @@ static void time_asleep_is_not_busy(void **state)
     (void)state;
     rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = -1});
     assert_int_equal(BLZ_BLOCK_ON(rt, yields, .times = 1000), 0);
-    do
-        first = stats();
-    while (first.workers_parked != 2);
+    first = stats_asleep();
     assert_true(first.total.busy_ns > 0);
     for (int i = 0; i < 1000; i++)
         sched_yield();

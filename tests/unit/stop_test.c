@@ -477,7 +477,7 @@ static int child_program(const char *name)
 {
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    alarm(60);
+    alarm(CHILD_SECONDS);
     if (strcmp(name, "hangs") == 0)
         return hangs_in_its_shutdown();
     if (strcmp(name, "blocks") == 0)

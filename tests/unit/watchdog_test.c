@@ -3,6 +3,9 @@
  * The watchdog: what it says of a poll that takes too long, who runs the tasks behind it, and that
  * it sleeps when there is nothing to watch. A task here blocks its worker until the watchdog has
  * done what the test waits for.
+ *
+ * A machine may stop any thread for longer than the limit; then what was short is rightly reported.
+ * So each test only counts the reports of the task that it is about.
  */
 #include "harness.h"
 
@@ -16,6 +19,7 @@
 
 static struct {
     struct event called;
+    const char *about; /* the name of the task */
     blz_stuck last;
     char task[64];
 } report;
@@ -23,15 +27,18 @@ static struct {
 static void note_stuck(void *arg, const blz_stuck *stuck)
 {
     check(arg == &report);
+    if (strcmp(stuck->task, report.about) != 0)
+        return;
     report.last = *stuck;
     snprintf(report.task, sizeof report.task, "%s", stuck->task);
     event_post(&report.called);
 }
 
-static blz_rt *new_watched_rt(unsigned workers)
+static blz_rt *new_watched_rt(unsigned workers, const char *about)
 {
     memset(&report, 0, sizeof report);
     report.called = (struct event)EVENT_INIT;
+    report.about = about;
     return new_rt(&(blz_options){
         .workers = workers, .watchdog_ns = LIMIT_NS, .on_stuck = note_stuck, .hook_arg = &report});
 }
@@ -53,7 +60,7 @@ BLZ_ASYNC(blocks)
 
 static void a_poll_that_takes_too_long_is_reported(void **state)
 {
-    blz_rt *rt = new_watched_rt(2);
+    blz_rt *rt = new_watched_rt(2, "blocks");
     blz_handle handle;
     blz_stats stats;
 
@@ -74,7 +81,7 @@ static void a_poll_that_takes_too_long_is_reported(void **state)
 
 static void a_named_task_is_reported_by_its_name(void **state)
 {
-    blz_rt *rt = new_watched_rt(1);
+    blz_rt *rt = new_watched_rt(1, "the slow one");
     blz_handle handle;
 
     (void)state;
@@ -89,7 +96,7 @@ static void a_named_task_is_reported_by_its_name(void **state)
 
 static void the_same_poll_is_reported_once(void **state)
 {
-    blz_rt *rt = new_watched_rt(2);
+    blz_rt *rt = new_watched_rt(2, "blocks");
     struct event enough = EVENT_INIT;
     blz_handle first, second;
 
@@ -106,20 +113,34 @@ static void the_same_poll_is_reported_once(void **state)
     free_rt(rt);
 }
 
+struct hurries {
+    BLZ_FRAME;
+    int64_t until_ns, last_ns, pauses, rc;
+    blz_future op;
+};
+
+/* Polls for as long as that; gives how often one may have taken half the limit, or more. */
+BLZ_ASYNC(hurries)
+{
+    BLZ_BEGIN;
+    for (self->last_ns = blz__clock_ns(); self->last_ns < self->until_ns;) {
+        BLZ_AWAIT(self->rc, blz_yield(&self->op));
+        int64_t now_ns = blz__clock_ns();
+        self->pauses += now_ns - self->last_ns >= LIMIT_NS / 2;
+        self->last_ns = now_ns;
+    }
+    BLZ_END(self->pauses);
+}
+
+/* Many limits long, in many polls. The time is what makes the test, so a clock measures it. */
 static void short_polls_are_not_reported(void **state)
 {
-    blz_rt *rt = new_watched_rt(1);
-    uint64_t count = 0;
-    blz_handle handle;
+    blz_rt *rt = new_watched_rt(1, "hurries");
+    int64_t until_ns = blz__clock_ns() + 5 * LIMIT_NS;
+    int64_t pauses = BLZ_BLOCK_ON(rt, hurries, .until_ns = until_ns);
 
     (void)state;
-    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, yields, .times = INT32_MAX, .count = &count), 0);
-    /* Many limits long, in many polls. The time is what makes the test, so a clock measures it. */
-    for (int64_t end = blz__clock_ns() + 5 * LIMIT_NS; blz__clock_ns() < end;)
-        sched_yield();
-    blz_handle_cancel(&handle);
-    assert_int_equal(blz_handle_wait(&handle), 0);
-    assert_true(event_count(&report.called) <= 1); /* a busy machine may stop a thread for long */
+    assert_in_range(event_count(&report.called), 0, pauses);
     free_rt(rt);
 }
 
@@ -167,7 +188,7 @@ BLZ_ASYNC(hides_work)
 
 static void tasks_behind_a_stuck_poll_run_elsewhere(void **state)
 {
-    blz_rt *rt = new_watched_rt(2);
+    blz_rt *rt = new_watched_rt(2, "hides_work");
     struct event done = EVENT_INIT;
 
     (void)state;
@@ -216,7 +237,7 @@ static void yielded_tasks_behind_a_stuck_poll_run_elsewhere(void **state)
 {
     (void)state;
     for (int i = 0; i < 5; i++) {
-        blz_rt *rt = new_watched_rt(2);
+        blz_rt *rt = new_watched_rt(2, "hides_yielded");
         struct event yielded = EVENT_INIT, done = EVENT_INIT;
         assert_int_equal(BLZ_BLOCK_ON(rt, hides_yielded, .yielded = &yielded, .done = &done), 0);
         free_rt(rt);
@@ -242,6 +263,8 @@ static void use_runtime(void *arg, const blz_stuck *stuck)
 
     (void)arg;
     check(!stuck->refused);
+    if (strcmp(stuck->task, "blocks") != 0)
+        return;
     check(blz_rt_shutdown(used.rt, 0) == -EDEADLK); /* that would wait for this thread */
     check(blz_rt_free(used.rt) == -EDEADLK);
     blz_rt_stats(used.rt, &stats);
@@ -257,7 +280,7 @@ static void the_callback_may_use_the_runtime(void **state)
         new_rt(&(blz_options){.workers = 2, .watchdog_ns = LIMIT_NS, .on_stuck = use_runtime});
     /* Blocks until the task that the callback spawns has run. */
     assert_int_equal(BLZ_BLOCK_ON(used.rt, blocks, .until = &used.seen), 0);
-    assert_int_equal(used.lines, 1);
+    assert_true(used.lines >= 1);
     free_rt(used.rt);
 }
 
@@ -265,7 +288,7 @@ static void the_callback_may_use_the_runtime(void **state)
 
 static void it_sleeps_while_all_workers_do(void **state)
 {
-    blz_rt *rt = new_watched_rt(2);
+    blz_rt *rt = new_watched_rt(2, "give");
 
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -278,7 +301,7 @@ static void it_sleeps_while_all_workers_do(void **state)
 
 static void it_wakes_up_with_the_first_worker(void **state)
 {
-    blz_rt *rt = new_watched_rt(2);
+    blz_rt *rt = new_watched_rt(2, "blocks");
 
     (void)state;
     assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
