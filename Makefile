@@ -26,7 +26,7 @@ configure = mkdir -p $(BUILD) && \
     cmake --preset $(PRESET) -B $(BUILD) $(CONFIGURE_ARGS) >$(BUILD)/configure.log 2>&1 || \
     { cat $(BUILD)/configure.log; exit 1; }
 
-.PHONY: build tests run test mutants bench lint soak install clean
+.PHONY: build tests run test fuzz mutants bench lint soak install clean
 
 build:
 	@tools/bootstrap build
@@ -46,6 +46,11 @@ tests:
 test: tests
 	@MODEL_SECONDS=$${MODEL_SECONDS:-2} ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(ARGS)
 
+# New inputs for everything that parses; `make fuzz ARGS='http --seconds 600'`.
+fuzz:
+	@tools/bootstrap build clang
+	@tools/fuzz $(ARGS)
+
 mutants:
 	@tools/bootstrap build test
 	@tools/mutants $(ARGS)
@@ -61,11 +66,12 @@ lint:
 	@tools/lint
 
 # Hours, not minutes: long stress runs with both compilers and all sanitizers, deeper models, every
-# mutant.
+# mutant, ten minutes for each fuzz target.
 soak: soak-gcc soak-clang
 	@MODEL_PREEMPTIONS=$${MODEL_PREEMPTIONS:-5} MODEL_SECONDS=3600 $(MAKE) test PRESET=model \
 	    CONFIGURE_ARGS=-DBLITZ_TIMEOUT_SCALE=120
 	@$(MAKE) mutants
+	@$(MAKE) fuzz ARGS='--seconds 600'
 
 soak-%:
 	@tools/bootstrap all

@@ -280,9 +280,13 @@ static int parse_line(struct http_request *r, const char *buf, size_t at, size_t
 /* An incomplete request line that can no longer become one: another protocol, mostly. */
 static bool is_hopeless(const struct http_request *r, const char *buf, size_t len)
 {
-    size_t method = span_of(buf + r->line, len - r->line, TOKEN), at = r->line + method;
+    size_t method, at;
 
-    return r->target.len == 0 && at < len && (method == 0 ? buf[at] != '\r' : buf[at] != ' ');
+    if (r->target.len > 0)
+        return false;
+    method = span_of(buf + r->line, len - r->line, TOKEN);
+    at = r->line + method;
+    return at < len && (method == 0 ? buf[at] != '\r' : buf[at] != ' ');
 }
 
 int http_parse(struct http_request *r, const char *buf, size_t len)
@@ -303,9 +307,11 @@ int http_parse(struct http_request *r, const char *buf, size_t len)
             return rc;
     }
     r->scanned = (uint16_t)max;
+    if (is_hopeless(r, buf, max))
+        return -400;
     if (max == HTTP_HEAD_MAX)
         return r->target.len == 0 ? -414 : -431;
-    return is_hopeless(r, buf, len) ? -400 : 0;
+    return 0;
 }
 
 bool http_query_number(const char *query, size_t len, const char *name, uint64_t max, uint64_t *n)

@@ -68,7 +68,8 @@ BLZ_API BLZ_NODISCARD int blz_addr_parse_ip(blz_addr *addr, const char *text, si
 
 /*
  * Writes the text and a NUL; blz_addr_parse reads it back to an equal address (but for the flow
- * information of IPv6, which has no text; the interface is written as a number). Returns the length
+ * information of IPv6, which has no text, and a path of 108 bytes, which only a peer can have; the
+ * interface is written as a number). Returns the length
  * without the NUL, or -ENOSPC: it does not fit, and `buf` is an empty string. With `buf` NULL and
  * `size` 0, returns the length that would be written. -EINVAL: no address.
  */
