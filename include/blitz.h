@@ -30,6 +30,7 @@
 #include <blitz/signal.h>
 #include <blitz/socket.h>
 #include <blitz/stats.h>
+#include <blitz/stream.h>
 #include <blitz/task.h>
 #include <blitz/tcp.h>
 #include <blitz/time.h>

@@ -36,6 +36,7 @@
 #define BLITZ_FILE_H
 
 #include <blitz/io.h>
+#include <blitz/stream.h>
 #include <blitz/time.h>
 
 BLZ_BEGIN_DECLS
@@ -142,6 +143,12 @@ BLZ_API blz_future *blz_file_writev_at(blz_io *io, const blz_file *file, const b
  * device without one), -EBADF. Not while an operation at the position is in flight. [any thread]
  */
 BLZ_API int64_t blz_file_seek(const blz_file *file, int64_t offset, int whence);
+
+/*
+ * It as a stream that is read and written at the position: see blitz/stream.h. Its operations
+ * complete when done, as above. [any thread]
+ */
+BLZ_API blz_stream blz_file_stream(const blz_file *file);
 
 /* ---- Size and safety [task] ---- */
 

@@ -20,6 +20,7 @@
 #define BLITZ_PIPE_H
 
 #include <blitz/socket.h>
+#include <blitz/stream.h>
 
 BLZ_BEGIN_DECLS
 
@@ -73,6 +74,9 @@ BLZ_API blz_future *blz_pipe_ready(blz_io *io, const blz_pipe *pipe, int events)
 /* The bytes that fit into it. Setting it: -EPERM, -EBUSY; the system rounds up. [any thread] */
 BLZ_API int64_t blz_pipe_capacity(const blz_pipe *pipe);
 BLZ_API int64_t blz_pipe_set_capacity(const blz_pipe *pipe, size_t bytes);
+
+/* It as a stream: see blitz/stream.h. [any thread] */
+BLZ_API blz_stream blz_pipe_stream(const blz_pipe *pipe);
 
 BLZ_END_DECLS
 #endif

@@ -33,6 +33,7 @@
 #include <blitz/addr.h>
 #include <blitz/io.h>
 #include <blitz/socket.h>
+#include <blitz/stream.h>
 
 BLZ_BEGIN_DECLS
 
@@ -248,6 +249,9 @@ BLZ_API int blz_tcp_shutdown(const blz_tcp *conn, int how);
 
 /* Closes it; *conn is none afterwards. What was written is still sent. -EBADF: is closed. */
 BLZ_API int blz_tcp_close(blz_tcp *conn);
+
+/* It as a stream: see blitz/stream.h. [any thread] */
+BLZ_API blz_stream blz_tcp_stream(const blz_tcp *conn);
 
 /* ---- Addresses and options [any thread] ---- */
 

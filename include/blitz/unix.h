@@ -23,6 +23,7 @@
 #define BLITZ_UNIX_H
 
 #include <blitz/socket.h>
+#include <blitz/stream.h>
 
 BLZ_BEGIN_DECLS
 
@@ -119,6 +120,9 @@ BLZ_API blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix *conn, void *
 /* `how`: BLZ_SHUT_READ and so on, of blitz/tcp.h. */
 BLZ_API int blz_unix_shutdown(const blz_unix *conn, int how);
 BLZ_API int blz_unix_close(blz_unix *conn);
+
+/* It as a stream: see blitz/stream.h. [any thread] */
+BLZ_API blz_stream blz_unix_stream(const blz_unix *conn);
 BLZ_API int blz_unix_local_addr(const blz_unix *conn, blz_addr *addr);
 BLZ_API int blz_unix_peer_addr(const blz_unix *conn, blz_addr *addr);
 BLZ_API int blz_unix_set(const blz_unix *conn, blz_opt option, int64_t value);

@@ -3,6 +3,7 @@
 #include <blitz/file.h>
 
 #include "fs/file.h"
+#include "stream/stream.h"
 
 #include <errno.h>
 #include <sys/file.h>
@@ -107,6 +108,16 @@ blz_future *blz_file_writev_at(blz_io *io, const blz_file *file, const blz_iovec
     static const blz_future_ops ops = FILE_OP("file_writev_at");
     return blz__file_init(io, &ops, IO_FILE_WRITEV, file, bytes(iov), count, checked(offset));
 }
+
+/* ---- as a stream ---- */
+
+static int64_t end_writing(const blz_stream *stream)
+{
+    (void)stream;
+    return 0; /* what has been written is there */
+}
+
+STREAM_OF_HANDLE(file, blz_file, STREAM_FILE, end_writing);
 
 /* ---- the position ---- */
 

@@ -15,6 +15,14 @@
 
 NET_STREAM(pipe, blz_pipe);
 
+/* A pipe has one direction, so this is all there is to end. */
+static int64_t end_writing(const blz_stream *stream)
+{
+    return blz_pipe_close(&(blz_pipe){stream->object, stream->word});
+}
+
+STREAM_OF_HANDLE(pipe, blz_pipe, STREAM_PIPE, end_writing);
+
 static int mode_of(blz_rt **rt)
 {
     if (!*rt)

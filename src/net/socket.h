@@ -5,6 +5,7 @@
 
 #include "io/io.h"
 #include "net/net.h"
+#include "stream/stream.h"
 
 #include <blitz/socket.h>
 

@@ -12,6 +12,13 @@
 NET_STREAM(tcp, blz_tcp);
 NET_OPTIONS(tcp, blz_tcp);
 
+static int64_t end_writing(const blz_stream *stream)
+{
+    return blz_tcp_shutdown(&(blz_tcp){stream->object, stream->word}, BLZ_SHUT_WRITE);
+}
+
+STREAM_OF_HANDLE(tcp, blz_tcp, STREAM_SOCKET, end_writing);
+
 blz_future *blz_tcp_peek(blz_io *io, const blz_tcp *conn, void *buf, size_t len)
 {
     static const blz_future_ops ops = NET_OP("tcp_peek");

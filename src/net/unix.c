@@ -3,6 +3,7 @@
  * Unix sockets: connections and listeners. Operations are those of TCP; but reads stop where
  * descriptors were sent along, so a short one does not mean that nothing is left (no FD_STREAM).
  */
+#include <blitz/tcp.h>
 #include <blitz/unix.h>
 
 #include "net/msg.h"
@@ -13,6 +14,13 @@
 
 NET_STREAM(unix, blz_unix);
 NET_OPTIONS(unix, blz_unix);
+
+static int64_t end_writing(const blz_stream *stream)
+{
+    return blz_unix_shutdown(&(blz_unix){stream->object, stream->word}, BLZ_SHUT_WRITE);
+}
+
+STREAM_OF_HANDLE(unix, blz_unix, STREAM_SOCKET, end_writing);
 
 enum { DEFAULT_BACKLOG = 4096 };
 

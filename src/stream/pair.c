@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pipes in memory: two rings of bytes, one for each direction, and a lock for both.
+ *
+ * In each direction there is at most one reader and one writer (a second one gets -EBUSY). It
+ * enters under the lock, copies without it (what is between head and tail is the reader's alone,
+ * the rest the writer's), and under the lock again moves head or tail. Who finds nothing to copy
+ * leaves a waker; whoever changes something takes the wakers that this concerns, and wakes after
+ * the unlock. A waker is only a reason to look again: the bytes are moved by the one whose memory
+ * it is, so a cancelled operation has moved none.
+ *
+ * Everyone who has entered holds a reference, as does each open end; the last one frees.
+ */
+#include "stream/stream.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { DEFAULT_CAPACITY = 65536 };
+
+struct pair_op;
+
+/* One who reads, or writes, in one direction. */
+struct side {
+    struct pair_op *entered; /* or NULL */
+    bool waits;              /* and there is its waker */
+    bool copies;             /* without the lock */
+    blz_waker waker;
+};
+
+/* What one end writes and the other one reads. */
+struct ring {
+    uint64_t head, tail; /* bytes read and written so far */
+    bool ended;          /* nothing more will be written */
+    struct side reader, writer;
+    char *data;
+};
+
+struct pair {
+    blz__lock lock;
+    uint32_t refs;
+    bool closed[2]; /* ends */
+    size_t capacity;
+    blz_allocator allocator;
+    struct ring rings[2]; /* by the end that writes */
+};
+
+/* What a blz_io is in the meantime. */
+struct pair_op {
+    blz_future future; /* line: OP_FRESH and on */
+    uint64_t done;
+    uint64_t zero[2];
+    struct pair *pair;
+    const blz_iovec *iov;
+    size_t count;
+    blz_iovec one;
+    bool writes;
+    uint8_t end;
+};
+_Static_assert(sizeof(struct pair_op) <= sizeof(blz_io), "it does not fit into an operation");
+
+enum { OP_FRESH, OP_WAITS, OP_CANCELLED };
+
+/* ---- life ---- */
+
+static size_t size_of(const struct pair *pair)
+{
+    return sizeof *pair + 2 * pair->capacity;
+}
+
+/* Under the lock; true: the caller is the last, and frees after the unlock. */
+static bool drop_ref(struct pair *pair)
+{
+    return --pair->refs == 0;
+}
+
+static void free_pair(struct pair *pair)
+{
+    blz_allocator allocator = pair->allocator;
+
+    blz__free(&allocator, pair, size_of(pair), _Alignof(struct pair));
+}
+
+/* ---- waking ---- */
+
+/* Wakers that were taken under the lock, for after it. */
+struct woken {
+    blz_waker wakers[4];
+    int count;
+};
+
+static void take_waker(struct side *side, struct woken *woken)
+{
+    if (!side->waits)
+        return;
+    side->waits = false;
+    woken->wakers[woken->count++] = side->waker;
+}
+
+static void wake_all(struct woken *woken)
+{
+    for (int i = 0; i < woken->count; i++)
+        blz_waker_wake(&woken->wakers[i]);
+}
+
+/* ---- copying ---- */
+
+static void copy(struct ring *ring, size_t capacity, bool writes, uint64_t at, char *mem,
+                 size_t len)
+{
+    size_t start = (size_t)(at % capacity), first = capacity - start;
+
+    if (first > len)
+        first = len;
+    if (writes) {
+        memcpy(ring->data + start, mem, first);
+        memcpy(ring->data, mem + first, len - first);
+    } else {
+        memcpy(mem, ring->data + start, first);
+        memcpy(mem + first, ring->data, len - first);
+    }
+}
+
+/* Up to `limit` bytes between the caller's pieces and the ring, from position `at` on. */
+static size_t copy_pieces(struct pair_op *op, struct ring *ring, uint64_t at, size_t limit)
+{
+    size_t all = 0;
+
+    for (size_t i = 0; i < op->count && all < limit; i++) {
+        size_t len = op->iov[i].len < limit - all ? op->iov[i].len : limit - all;
+        if (len > 0)
+            copy(ring, op->pair->capacity, op->writes, at + all, op->iov[i].base, len);
+        all += len;
+    }
+    return all;
+}
+
+/* ---- one operation ---- */
+
+static struct ring *ring_of(const struct pair_op *op)
+{
+    return &op->pair->rings[op->writes ? op->end : 1 - op->end];
+}
+
+static struct side *side_of(const struct pair_op *op)
+{
+    struct ring *ring = ring_of(op);
+
+    return op->writes ? &ring->writer : &ring->reader;
+}
+
+static bool is_empty(const struct pair_op *op)
+{
+    for (size_t i = 0; i < op->count; i++)
+        if (op->iov[i].len > 0)
+            return false;
+    return true;
+}
+
+/* Whether it may begin. Under the lock. */
+static int enter(struct pair_op *op)
+{
+    struct side *side = side_of(op);
+
+    if (op->pair->closed[op->end])
+        return -EBADF;
+    if (side->entered)
+        return -EBUSY;
+    side->entered = op;
+    op->pair->refs++;
+    return 0;
+}
+
+/* What it could move now, -EAGAIN: nothing; or how it ends. Under the lock. */
+static int64_t look(const struct pair_op *op)
+{
+    const struct pair *pair = op->pair;
+    const struct ring *ring = ring_of(op);
+    size_t filled = (size_t)(ring->tail - ring->head);
+
+    if (pair->closed[op->end])
+        return -ECANCELED;
+    if (op->writes && (ring->ended || pair->closed[1 - op->end]))
+        return -EPIPE;
+    if (is_empty(op))
+        return 0;
+    if (op->writes)
+        return filled < pair->capacity ? (int64_t)(pair->capacity - filled) : -EAGAIN;
+    if (filled > 0)
+        return (int64_t)filled;
+    /* Who is just copying has written before the end. */
+    return (ring->ended || pair->closed[1 - op->end]) && !ring->writer.copies ? 0 : -EAGAIN;
+}
+
+static void wait_here(struct side *side, blz_cx *cx)
+{
+    if (side->waits)
+        return;
+    side->waker = blz_cx_waker(cx);
+    side->waits = true;
+}
+
+/* Moves up to `limit` bytes; called under the lock, which is free meanwhile. */
+static size_t move(struct pair_op *op, size_t limit, struct woken *woken)
+{
+    struct ring *ring = ring_of(op);
+    struct side *side = side_of(op);
+    uint64_t at = op->writes ? ring->tail : ring->head;
+    size_t n;
+
+    side->copies = true;
+    blz__lock_release(&op->pair->lock);
+    n = copy_pieces(op, ring, at, limit);
+    blz__lock_acquire(&op->pair->lock);
+    side->copies = false;
+    if (op->writes)
+        ring->tail += n;
+    else
+        ring->head += n;
+    take_waker(op->writes ? &ring->reader : &ring->writer, woken);
+    return n;
+}
+
+/* Leaves, and unlocks. Whoever changed what it waited for has taken its waker. */
+static blz_poll leave(struct pair_op *op, int64_t result, struct woken *woken)
+{
+    struct pair *pair = op->pair;
+    bool last;
+
+    side_of(op)->entered = NULL;
+    last = drop_ref(pair);
+    blz__lock_release(&pair->lock);
+    wake_all(woken);
+    if (last)
+        free_pair(pair);
+    op->done = result > 0 ? (uint64_t)result : 0;
+    return blz_future_done(&op->future, result);
+}
+
+static blz_poll pair_poll(blz_future *self, blz_cx *cx)
+{
+    struct pair_op *op = (struct pair_op *)self;
+    struct woken woken = {.count = 0};
+    int64_t rc = 0;
+
+    if (self->line == OP_CANCELLED)
+        return blz_future_done(self, -ECANCELED);
+    if (self->line == OP_FRESH && !blz_coop_take(cx))
+        return BLZ_PENDING;
+    blz__lock_acquire(&op->pair->lock);
+    if (self->line == OP_FRESH)
+        rc = enter(op);
+    if (rc < 0) {
+        blz__lock_release(&op->pair->lock);
+        return blz_future_done(self, rc);
+    }
+    rc = look(op);
+    if (rc > 0)
+        rc = (int64_t)move(op, (size_t)rc, &woken);
+    if (rc != -EAGAIN)
+        return leave(op, rc, &woken);
+    wait_here(side_of(op), cx);
+    if (self->line == OP_FRESH)
+        blz_coop_give_back(cx);
+    self->line = OP_WAITS;
+    blz__lock_release(&op->pair->lock);
+    return BLZ_PENDING;
+}
+
+static void pair_cancel(blz_future *self, blz_cx *cx)
+{
+    struct pair_op *op = (struct pair_op *)self;
+    struct woken own = {.count = 0};
+    struct pair *pair = op->pair;
+    bool last;
+
+    (void)cx;
+    if (self->line == OP_WAITS) {
+        blz__lock_acquire(&pair->lock);
+        take_waker(side_of(op), &own);
+        side_of(op)->entered = NULL;
+        last = drop_ref(pair);
+        blz__lock_release(&pair->lock);
+        if (own.count > 0)
+            blz_waker_drop(&own.wakers[0]);
+        if (last)
+            free_pair(pair);
+    }
+    self->line = OP_CANCELLED;
+}
+
+/* ---- the interface ---- */
+
+static struct pair_op *init(blz_io *io, const blz_stream *stream, bool writes)
+{
+    static const blz_future_ops ops[] = {
+        {.name = "pair_read", .poll = pair_poll, .cancel = pair_cancel},
+        {.name = "pair_write", .poll = pair_poll, .cancel = pair_cancel},
+    };
+    struct pair_op *op = (struct pair_op *)io;
+
+    op->future = (blz_future){.ops = &ops[writes]};
+    op->done = 0;
+    op->pair = stream->object;
+    op->writes = writes;
+    op->end = (uint8_t)stream->word;
+    return op;
+}
+
+static blz_future *with_one(struct pair_op *op, void *buf, size_t len)
+{
+    op->one = (blz_iovec){buf, len};
+    op->iov = &op->one;
+    op->count = 1;
+    return &op->future;
+}
+
+static blz_future *pair_read(blz_io *io, const blz_stream *stream, void *buf, size_t len)
+{
+    return with_one(init(io, stream, false), buf, len);
+}
+
+static blz_future *pair_write(blz_io *io, const blz_stream *stream, const void *buf, size_t len)
+{
+    return with_one(init(io, stream, true), (void *)(uintptr_t)buf, len);
+}
+
+static blz_future *pair_writev(blz_io *io, const blz_stream *stream, const blz_iovec *iov,
+                               size_t count)
+{
+    struct pair_op *op = init(io, stream, true);
+
+    op->iov = iov;
+    op->count = count;
+    return &op->future;
+}
+
+static int64_t shut_down(const blz_stream *stream)
+{
+    struct pair *pair = stream->object;
+    struct ring *ring = &pair->rings[stream->word];
+    struct woken woken = {.count = 0};
+    bool closed;
+
+    blz__lock_acquire(&pair->lock);
+    closed = pair->closed[stream->word];
+    ring->ended = true;
+    take_waker(&ring->reader, &woken);
+    take_waker(&ring->writer, &woken);
+    blz__lock_release(&pair->lock);
+    wake_all(&woken);
+    return closed ? -EBADF : 0;
+}
+
+static blz_future *pair_shutdown(blz_io *io, const blz_stream *stream)
+{
+    return blz_stream_call(io, stream, shut_down);
+}
+
+static int pair_close(const blz_stream *stream)
+{
+    struct pair *pair = stream->object;
+    struct woken woken = {.count = 0};
+    bool last;
+
+    blz__lock_acquire(&pair->lock);
+    if (pair->closed[stream->word]) {
+        blz__lock_release(&pair->lock);
+        return -EBADF;
+    }
+    pair->closed[stream->word] = true;
+    for (int i = 0; i < 2; i++) {
+        take_waker(&pair->rings[i].reader, &woken);
+        take_waker(&pair->rings[i].writer, &woken);
+    }
+    last = drop_ref(pair);
+    blz__lock_release(&pair->lock);
+    wake_all(&woken);
+    if (last)
+        free_pair(pair);
+    return 0;
+}
+
+int blz_stream_pair(blz_stream *a, blz_stream *b, size_t capacity, const blz_allocator *allocator)
+{
+    static const blz_stream_ops ops = {
+        .name = "pair",
+        .read = pair_read,
+        .write = pair_write,
+        .writev = pair_writev,
+        .shutdown = pair_shutdown,
+        .close = pair_close,
+    };
+    struct pair *pair = NULL;
+
+    *a = *b = (blz_stream){NULL, NULL, 0};
+    if (!allocator)
+        allocator = &blz__system_allocator;
+    if (capacity == 0)
+        capacity = DEFAULT_CAPACITY;
+    if (capacity <= (SIZE_MAX - sizeof *pair) / 2)
+        pair = blz__alloc(allocator, sizeof *pair + 2 * capacity, _Alignof(struct pair));
+    if (!pair)
+        return -ENOMEM;
+    *pair = (struct pair){.refs = 2, .capacity = capacity, .allocator = *allocator};
+    pair->rings[0].data = (char *)(pair + 1);
+    pair->rings[1].data = (char *)(pair + 1) + capacity;
+    *a = (blz_stream){&ops, pair, 0};
+    *b = (blz_stream){&ops, pair, 1};
+    return 0;
+}
