@@ -37,6 +37,11 @@ void bytes_add(struct bytes *b, const void *data, size_t len)
     b->len += len;
 }
 
+char *bytes_room(struct bytes *b, size_t len)
+{
+    return make_room(b, len) ? b->data + b->len : NULL;
+}
+
 void bytes_print(struct bytes *b, const char *format, ...)
 {
     va_list args;

@@ -16,6 +16,11 @@ struct bytes {
 };
 
 void bytes_add(struct bytes *bytes, const void *data, size_t len);
+
+/* Room for `len` bytes behind those that are there, to be counted in `len` by whoever fills it; NULL:
+ * no memory. */
+char *bytes_room(struct bytes *bytes, size_t len);
+
 void bytes_print(struct bytes *bytes, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
