@@ -10,6 +10,7 @@
 #include <blitz/blocking.h>
 #include <blitz/broadcast.h>
 #include <blitz/channel.h>
+#include <blitz/codec.h>
 #include <blitz/combine.h>
 #include <blitz/connect.h>
 #include <blitz/dns.h>
