@@ -52,7 +52,7 @@ struct blz_rt {
     bool started;
     bool stopped;
     bool pool_closed;   /* the pool's time is over; under life_lock */
-    bool jobs_stuck;    /* and not all of its jobs have ended */
+    bool jobs_stuck;    /* and not all of its jobs have ended; under life_lock */
     bool ended;         /* freed: the last of the orphans destroys it; under inject.lock */
     uint64_t callbacks; /* that will run when a task ends */
     size_t orphans; /* blocks still referred to after the end, threads that release memory; too */

@@ -192,7 +192,9 @@ static int close_pool(blz_rt *rt, int64_t grace_ns)
     pool = rt->blocking;
     blz__lock_release(&rt->life_lock);
     rc = pool ? pool->close(pool, deadline_after(grace_ns)) : 0;
+    blz__lock_acquire(&rt->life_lock); /* another thread may shut down, too */
     rt->jobs_stuck = rc < 0;
+    blz__lock_release(&rt->life_lock);
     return rc;
 }
 
