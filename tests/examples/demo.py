@@ -5,7 +5,8 @@
     demo.py PROGRAM [TEST...]
 
 Most tests share a server with the usual time limits. Those about the limits have one that is in a
-hurry: its clients have a hundredth of the usual time.
+hurry: its clients have a hundredth of the usual time. A client that loses its CPU may be too late
+for that by itself, so these are tried again.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ import time
 from http_client import Client, HEAD, PATIENCE, get, nr_sockets, post
 
 PROGRAM = sys.argv[1]
+TRIES = 10  # of tests with a server in a hurry
 
 
 class Server:
@@ -96,12 +98,16 @@ def test_other_requests_have_their_status(server):
 
 
 def test_sleepers_do_not_keep_others_waiting(server):
-    """A hundred sleep for longer than the test may take if they did it one by one."""
-    clients = [server.connect() for _ in range(100)]
-    for client in clients:
-        client.send(get("/sleep?ms=400"))
-    assert server.connect().ask(get("/hello"))[0] == 200
-    assert all(client.reply()[0] == 200 for client in clients)
+    """More of them sleep at once than there are workers, sooner or later."""
+    workers = json.loads(server.connect().ask(get("/stats"))[2])["workers"]
+    clients = [server.connect() for _ in range(10 * workers + 10)]
+    at_once, give_up = 0, time.monotonic() + PATIENCE
+    while at_once <= workers:
+        assert time.monotonic() < give_up, f"{at_once} at once"
+        for client in clients:
+            client.send(get("/sleep?ms=200"))
+        at_once = server.connect().ask(get("/tasks"))[2].count(b" > sleep")
+        assert all(client.reply()[0] == 200 for client in clients)
     for client in clients:
         client.close()
 
@@ -310,15 +316,22 @@ def hurried_test_a_client_that_does_not_read_is_given_up(server):
 # ---- stopping ----
 
 
+def has_reply(client):
+    return bool(select.select([client.sock], [], [], 0)[0])
+
+
 def alone_test_running_requests_are_finished():
     with contextlib.closing(Closing(Server())) as server:
-        idle, busy, blocked = server.connect(), server.connect(), server.connect()
+        idle = server.connect()
         idle.ask(get("/hello"))
-        busy.send(get("/sleep?ms=700") + "GET / HT")  # and half a request
-        blocked.send(get("/block?ms=700"))
-        while server.connect().ask(get("/tasks"))[2].count(b" > sleep") < 1 or \
-                json.loads(server.connect().ask(get("/stats"))[2])["blocking_threads"] < 1:
-            pass
+        sleeps = blocks = False
+        while not sleeps or not blocks:  # both at the same time, and until they are
+            busy, blocked = server.connect(), server.connect()
+            busy.send(get("/sleep?ms=700") + "GET / HT")  # and half a request
+            blocked.send(get("/block?ms=700"))
+            while not has_reply(busy) and not has_reply(blocked) and not (sleeps and blocks):
+                sleeps = b" > sleep" in server.connect().ask(get("/tasks"))[2]
+                blocks = json.loads(server.connect().ask(get("/stats"))[2])["blocking_threads"] > 0
         server.process.send_signal(signal.SIGTERM)
         idle.expect_end()  # at once
         with contextlib.suppress(ConnectionRefusedError, ConnectionResetError):
@@ -333,17 +346,15 @@ def alone_test_running_requests_are_finished():
         assert re.search(r"\n\d+ requests on \d+ connections\n$", rest), rest
 
 
-def alone_test_what_takes_too_long_is_ended():
+def alone_hurried_test_what_takes_too_long_is_ended():
     with contextlib.closing(Closing(Server("--hurry", "100"))) as server:
         client = server.connect()
         client.send(get("/sleep?ms=10000"))
-        while server.connect().ask(get("/tasks"))[2].count(b" > sleep") < 1:
-            pass
-        start = time.monotonic()
+        while b" > sleep" not in server.connect().ask(get("/tasks"))[2]:
+            assert not has_reply(client)
         code, last = server.stop()
         assert code == 0 and "requests on" in last
-        assert time.monotonic() - start < 8
-        client.expect_end()
+        client.expect_end()  # and no reply
 
 
 def alone_test_ctrl_c_ends_it():
@@ -383,36 +394,41 @@ class Closing:
         self.server.kill()
 
 
-def run(prefix, wanted, *arguments):
+def passes(name, test, arguments):
+    start = time.monotonic()
+    try:
+        test(*arguments)
+        for server in arguments:
+            server.expect_all_closed()
+            assert server.process.poll() is None, "the demo has ended"
+        print(f"ok    {time.monotonic() - start:5.2f} s  {name}", flush=True)
+        return True
+    except Exception as error:  # pylint: disable=broad-except
+        print(f"FAIL  {name}: {type(error).__name__}: {error}", flush=True)
+        return False
+
+
+def run(prefix, wanted, *arguments, tries=1):
     failed = 0
     for name, test in list(globals().items()):
-        if not name.startswith(prefix) or (wanted and name not in wanted):
-            continue
-        start = time.monotonic()
-        try:
-            test(*arguments)
-            for server in arguments:
-                server.expect_all_closed()
-                assert server.process.poll() is None, "the demo has ended"
-            print(f"ok    {time.monotonic() - start:5.2f} s  {name}", flush=True)
-        except Exception as error:  # pylint: disable=broad-except
-            print(f"FAIL  {name}: {type(error).__name__}: {error}", flush=True)
-            failed += 1
+        if name.startswith(prefix) and (not wanted or name in wanted):
+            failed += not any(passes(name, test, arguments) for _ in range(tries))
     return failed
 
 
 def main(wanted):
     failed = 0
-    for prefix, options in (("test_", []), ("hurried_test_", ["--hurry", "100"])):
+    for prefix, options, tries in (("test_", [], 1), ("hurried_test_", ["--hurry", "100"], TRIES)):
         server = Server(*options)
         try:
-            failed += run(prefix, wanted, server)
+            failed += run(prefix, wanted, server, tries=tries)
             code, last = server.stop()
             print(last)
             failed += code != 0
         finally:
             server.kill()
     failed += run("alone_test_", wanted)
+    failed += run("alone_hurried_test_", wanted, tries=TRIES)
     return failed > 0
 
 

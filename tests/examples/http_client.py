@@ -6,7 +6,7 @@ import os
 import socket
 import struct
 
-PATIENCE = 15  # seconds; for what must happen
+PATIENCE = 60  # seconds; for what must happen
 HEAD = "Host: x\r\n"
 
 

@@ -43,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
         if what == "bytes":
             self.reply(200, b"x" * int(count))
         elif what == "barrier":
-            barrier(int(count)).wait(timeout=20)
+            barrier(int(count)).wait(timeout=100)
             self.reply(200, b"met\n")
         elif what == "slow":
             self.slow()

@@ -30,12 +30,12 @@ expect() {
         fail "${BLZ_BACKEND}: $* printed something else"
 }
 
-# Waits until the log of the server has a line, for 20 seconds at most.
+# Waits until the log of the server has a line, for 100 seconds at most.
 wait_for() {
     local tries=0
     until grep -q "$1" "$work/server.log"; do
         kill -0 "$server" 2>/dev/null || return 1
-        [ $((tries++)) -lt 400 ] || return 1
+        [ $((tries++)) -lt 2000 ] || return 1
         sleep 0.05
     done
 }
