@@ -56,6 +56,19 @@ int nr_fds(void)
     return count_entries("/proc/self/fd") - 1; /* that of the folder */
 }
 
+int64_t read_fully(int fd, void *buf, size_t len)
+{
+    size_t done = 0;
+    ssize_t n = 1;
+
+    while (done < len && n > 0) {
+        n = read(fd, (char *)buf + done, len - done);
+        check(n >= 0);
+        done += (size_t)n;
+    }
+    return (int64_t)done;
+}
+
 int thread_id(void)
 {
     return (int)gettid();

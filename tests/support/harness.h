@@ -120,6 +120,9 @@ int64_t turn_all(blz_rt *rt);
 int nr_threads(void);
 int nr_fds(void);
 
+/* Reads as many bytes, or to the end, however often it takes; gives the number. */
+int64_t read_fully(int fd, void *buf, size_t len);
+
 /* The number of the calling thread. */
 int thread_id(void);
 

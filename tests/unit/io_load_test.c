@@ -374,7 +374,7 @@ static void echo_in_storm(blz_rt *rt)
         assert_int_equal(BLZ_SPAWN_ON(rt, &handle, echoes, .ref = pair.ours, .left = TIMES), 0);
         for (int i = 0; i < TIMES; i++) {
             assert_int_equal(write(pair.far, buf, 64), 64);
-            assert_int_equal(recv(pair.far, buf, 64, MSG_WAITALL), 64);
+            assert_int_equal(read_fully(pair.far, buf, 64), 64);
         }
         assert_int_equal(result_of(&handle), 0);
     } while (__atomic_load_n(&interruptions, __ATOMIC_RELAXED) < 100);

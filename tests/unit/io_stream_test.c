@@ -203,25 +203,33 @@ static void a_reset_ends_a_read(void **state)
     on_every_backend(reset_while_waiting);
 }
 
+static int64_t write_until_reset(blz_rt *rt, int kind)
+{
+    struct pair pair;
+    blz_handle handle;
+    int64_t rc;
+
+    open_pair(&pair, rt, PAIR_TCP);
+    fill(pair.fd);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, does_io, .ref = pair.ours, .kind = kind), 0);
+    wait_until_idle(rt);
+    reset(pair.far);
+    pair.far = -1;
+    rc = result_of(&handle);
+    assert_true(rc == -ECONNRESET || rc == -EPIPE || rc > 0);
+    if (rc < 0)
+        assert_int_equal(BLZ_BLOCK_ON(rt, does_io, .ref = pair.ours, .kind = kind), -EPIPE);
+    close_pair(&pair);
+    return rc;
+}
+
 static void reset_while_writing(blz_rt *rt)
 {
     static const int kinds[] = {IO_WRITE, IO_WRITEV, IO_SENDMSG, IO_SENDFILE};
 
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        struct pair pair;
-        blz_handle handle;
-        int64_t rc;
-        open_pair(&pair, rt, PAIR_TCP);
-        fill(pair.fd);
-        assert_int_equal(BLZ_SPAWN_ON(rt, &handle, does_io, .ref = pair.ours, .kind = kinds[i]), 0);
-        wait_until_idle(rt);
-        reset(pair.far);
-        pair.far = -1;
-        rc = result_of(&handle);
-        assert_true(rc == -ECONNRESET || rc == -EPIPE);
-        assert_int_equal(BLZ_BLOCK_ON(rt, does_io, .ref = pair.ours, .kind = kinds[i]), -EPIPE);
-        close_pair(&pair);
-    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        while (write_until_reset(rt, kinds[i]) > 0)
+            ; /* the other side made room before it was reset */
 }
 
 static void a_reset_ends_a_write_and_raises_no_signal(void **state)

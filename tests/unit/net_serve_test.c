@@ -207,7 +207,7 @@ static void *talk(void *arg)
         char buf[5];
         for (int j = 0; j < 10; j++) {
             put(fd, "hello", 5);
-            check(recv(fd, buf, 5, MSG_WAITALL) == 5);
+            check(read_fully(fd, buf, 5) == 5);
         }
         close(fd);
     }

@@ -259,13 +259,13 @@ ON_EACH_BACKEND(a_part_of_a_file_is_sent)
     assert_int_equal(pread(file, want, 1000, 0), 1000);
     assert_int_equal(AWAIT(l.rt, blz_tcp_sendfile(&io, &l.conn, file, 100, 50)), 50);
     assert_int_equal(io.done, 50);
-    assert_int_equal(recv(l.peer, got, 50, MSG_WAITALL), 50);
+    assert_int_equal(read_fully(l.peer, got, 50), 50);
     assert_memory_equal(got, want + 100, 50);
     assert_int_equal(AWAIT(l.rt, blz_tcp_sendfile(&io, &l.conn, file, 0, 0)), 0);
     assert_int_equal(AWAIT(l.rt, blz_tcp_sendfile(&io, &l.conn, file, 5000, 10)), 0);
     assert_int_equal(AWAIT(l.rt, blz_tcp_sendfile(&io, &l.conn, file, 990, 100)), 10);
     assert_int_equal(AWAIT(l.rt, blz_tcp_sendfile(&io, &l.conn, file, 500, SIZE_MAX)), 500);
-    assert_int_equal(recv(l.peer, got, 510, MSG_WAITALL), 510);
+    assert_int_equal(read_fully(l.peer, got, 510), 510);
     assert_memory_equal(got, want + 990, 10);
     assert_memory_equal(got + 10, want + 500, 500);
     assert_int_equal(AWAIT(l.rt, blz_tcp_sendfile(&io, &l.conn, -1, 0, 10)), -EBADF);
@@ -282,7 +282,7 @@ static void *read_all(void *arg)
     char *got = malloc(LARGE);
     uint64_t sum = 0;
 
-    check(recv(fd, got, LARGE, MSG_WAITALL) == LARGE);
+    check(read_fully(fd, got, LARGE) == LARGE);
     for (size_t i = 0; i < LARGE; i++)
         sum = sum * 31 + (unsigned char)got[i];
     free(got);
@@ -371,7 +371,7 @@ ON_EACH_BACKEND(closing_the_writing_half_ends_that_direction_only)
     assert_int_equal(AWAIT(l.rt, blz_tcp_write_all(&io, &writer.conn, "bye", 3)), 3);
     assert_int_equal(blz_tcp_writer_close(&writer), 0);
     assert_int_equal(blz_tcp_writer_close(&writer), -EBADF);
-    assert_int_equal(recv(l.peer, buf, 4, MSG_WAITALL), 3); /* and then the end */
+    assert_int_equal(read_fully(l.peer, buf, 4), 3); /* and then the end */
     put(l.peer, "late", 4);
     assert_int_equal(AWAIT(l.rt, blz_tcp_read_exact(&io, &reader.conn, buf, 4)), 4);
     assert_int_equal(blz_tcp_reader_close(&reader), 0);
@@ -394,7 +394,7 @@ ON_EACH_BACKEND(closing_the_reading_half_cancels_a_read)
     assert_int_equal(FINISH(l.rt, &reading), -ECANCELED);
     assert_int_equal(AWAIT(l.rt, blz_tcp_write_all(&out, &writer.conn, "on", 2)), 2);
     assert_int_equal(blz_tcp_writer_close(&writer), 0);
-    assert_int_equal(recv(l.peer, buf, 4, MSG_WAITALL), 2);
+    assert_int_equal(read_fully(l.peer, buf, 4), 2);
     free_link(&l);
 }
 

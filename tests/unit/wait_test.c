@@ -58,7 +58,8 @@ static void who_never_sleeps_is_too_late_as_well(void **state)
 
 struct shielded {
     BLZ_FRAME;
-    blz_semaphore_op op;
+    struct gate *gate;
+    struct gate_wait enter;
     int64_t rc;
     blz_future pause;
 };
@@ -66,32 +67,32 @@ struct shielded {
 BLZ_ASYNC(shielded)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT_SHIELDED(self->rc, blz_semaphore_acquire(&self->op, &semaphore, 1));
-    if (self->rc == 0)
+    BLZ_AWAIT_SHIELDED(self->rc, gate_enter(&self->enter, self->gate));
+    if (self->rc == 3)
         BLZ_AWAIT(self->rc, blz_yield(&self->pause));
-    BLZ_END(self->rc == -ECANCELED && self->op.future.result == 0 ? 7 : self->rc);
+    BLZ_END(self->rc == -ECANCELED && self->enter.future.result == 3 ? 7 : self->rc);
 }
 
-static void *release_late(void *deadline_ns)
+static void *open_when_one_waits(void *arg)
 {
-    while (blz_now() < *(int64_t *)deadline_ns + 20 * BLZ_MSEC)
-        sched_yield();
-    check(blz_semaphore_release(&semaphore, 1) == 0);
+    struct gate *gate = arg;
+
+    event_wait(&gate->arrived, 1);
+    gate_open(gate, 3);
     return NULL;
 }
 
-/* The acquire goes on behind the shield; what comes after it is refused. */
+/* It is too late from the beginning. The wait goes on behind the shield; what comes after it is
+ * refused. */
 static void a_shield_holds_it_off(void **state)
 {
+    struct gate gate = GATE_INIT;
     struct shielded frame;
-    int64_t deadline_ns = soon();
-    pthread_t thread;
+    pthread_t thread = start_thread(open_when_one_waits, &gate);
 
     (void)state;
-    blz_semaphore_init(&semaphore, 0);
-    assert_int_equal(pthread_create(&thread, NULL, release_late, &deadline_ns), 0);
-    assert_int_equal(blz_wait_until(BLZ_FUTURE(frame, shielded), deadline_ns), 7);
-    pthread_join(thread, NULL);
+    assert_int_equal(blz_wait_until(BLZ_FUTURE(frame, shielded, .gate = &gate), 0), 7);
+    join_thread(thread);
 }
 
 struct waits {
