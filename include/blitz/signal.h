@@ -1,6 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stopping: SIGINT (Ctrl-C) and SIGTERM as something to wait for.
+ * Signals as something to wait for: any signal (blz_signal), and the request to stop (blz_stop).
+ *
+ *     BLZ_ASYNC(reload_on_hangup)
+ *     {
+ *         BLZ_BEGIN;
+ *         self->rc = blz_signal_open(&self->hangup, SIGHUP);
+ *         while (self->rc >= 0) {
+ *             BLZ_AWAIT(self->rc, blz_signal_recv(&self->op, &self->hangup, NULL));
+ *             if (self->rc > 0)
+ *                 reload();                                    // rc: how many have come
+ *         }
+ *         blz_signal_close(&self->hangup);
+ *         BLZ_END(self->rc);
+ *     }
+ *
+ * Any number of subscriptions to a signal may be open, in tasks of several runtimes and in threads
+ * that belong to none (blz_signal_wait). While one is open, the signal does not do what it did
+ * before: it is counted, and everyone who has subscribed gets the count. The subscription counts,
+ * not the wait: nothing is lost between two waits, or by one that is cancelled. What the system
+ * merges (a signal that is sent again before it is delivered) comes as one; more cannot be known.
+ *
+ * The handler from before is not called meanwhile. It is put back when the last subscription to the
+ * signal is closed; if signals had come and nobody had received them, one is raised again, for it.
+ * So a signal is never lost: who subscribes gets it, or the handler from before does. (To drop what
+ * has come, receive it before closing.) Handlers that the program puts over ours stay.
+ *
+ * The first subscription of the process starts a small thread, the last one closed ends it; nothing
+ * is polled. A signal that all threads of the program block is delivered to that thread. System
+ * calls that a signal interrupts go on (SA_RESTART).
+ *
+ * A forked child begins without a subscription; what it has inherited gives -EOWNERDEAD, and the
+ * signals do to it what they did before its parent subscribed.
+ */
+#ifndef BLITZ_SIGNAL_H
+#define BLITZ_SIGNAL_H
+
+#include <blitz/future.h>
+#include <blitz/waiter.h>
+
+BLZ_BEGIN_DECLS
+
+/* ---- Any signal ---- */
+
+/* A subscription to one signal. All zero: closed. May be moved while nobody waits, not copied. */
+typedef struct blz_signal {
+    uint64_t private_[3];
+} blz_signal;
+
+/* What has been received. */
+typedef struct blz_signal_info {
+    int signal;
+    uint32_t uid;   /* of who sent the last one, if a process did */
+    int64_t pid;    /* and its number; 0: the system did, for a terminal, a timer, a child, ... */
+    uint64_t count; /* how many have come since the last time */
+} blz_signal_info;
+
+/* The future of blz_signal_recv. */
+typedef struct blz_signal_op {
+    blz_future future;
+    blz_waiter waiter;
+    blz_signal *signal;
+    blz_signal_info *info;
+    uint64_t reserved[1];
+} blz_signal_op;
+
+/*
+ * Subscribes: whatever is delivered from now on will be received. 0; -EINVAL: there is no such
+ * signal, or it cannot be waited for (SIGKILL, SIGSTOP; SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP
+ * and SIGSYS, which belong to the instruction that raised them); -ENOMEM, or why a thread could not
+ * be started. The struct must not be open already. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_signal_open(blz_signal *sub, int number);
+
+/*
+ * Ends that; closing a closed one is fine. Nobody may be waiting on it. If it was the last one, the
+ * handler from before is back when this returns. [any thread]
+ */
+BLZ_API void blz_signal_close(blz_signal *sub);
+
+/*
+ * Awaits signals: how many have come since the last time, at least 1, and fills in *info unless it
+ * is NULL. Several may wait on one subscription; each signal is then received by one of them.
+ * -EBADF: not open; -EOWNERDEAD: opened by the parent process. Interruptible: -ECANCELED, and what
+ * has come stays for the next time. [task]
+ */
+BLZ_API blz_future *blz_signal_recv(blz_signal_op *op, blz_signal *sub, blz_signal_info *info);
+
+/* The same without waiting; 0 if none has come. [any thread] */
+BLZ_API int64_t blz_signal_try_recv(blz_signal *sub, blz_signal_info *info);
+
+/* Blocks this thread until one comes. -EDEADLK on a worker. [any thread but a worker] */
+static inline int64_t blz_signal_wait(blz_signal *sub, blz_signal_info *info)
+{
+    blz_signal_op op;
+
+    return blz_wait(blz_signal_recv(&op, sub, info));
+}
+
+/* ---- Stopping ---- */
+
+/*
+ * SIGINT (Ctrl-C) and SIGTERM as a state of the process:
  *
  *     BLZ_ASYNC(run)
  *     {
@@ -17,29 +118,18 @@
  *         BLZ_END(self->rc);
  *     }
  *
- * The request to stop is a state of the process. While at least one blz_stop is open, in whatever
- * runtime, the two signals do not kill the process: the first one is kept, and everybody who waits,
- * or begins to wait later, gets its number at once. So nothing is lost between two awaits.
+ * While at least one blz_stop is open, in whatever runtime, the first of these signals is kept, and
+ * everybody who waits, or begins to wait later, gets its number at once.
  *
  * A second signal, of either kind, has its default action: it kills. A program that hangs while it
  * shuts down can be interrupted. (Signals that come before anybody has been told of the first one
- * count as one: some tools send it to the process and then to its group.)
+ * count as one: some tools send it to the process and then to its group. And where a blz_signal is
+ * open for it, the signal goes there and does not kill.) A shutdown in phases, in which a second
+ * signal means to hurry, is in blitz/shutdown.h.
  *
- * When the last blz_stop is closed, the handlers from before are put back. If a signal had come and
- * nobody had looked at it, it is raised again, for them. Opening starts a small thread, closing the
- * last one ends it; nothing is polled.
- *
- * A forked child begins without an open blz_stop; what it has inherited gives -EOWNERDEAD, and the
- * signals do to it what they did before its parent opened one.
+ * When the last blz_stop is closed, and nobody has looked at a signal that had come, it is raised
+ * again, as above.
  */
-#ifndef BLITZ_SIGNAL_H
-#define BLITZ_SIGNAL_H
-
-#include <blitz/future.h>
-
-BLZ_BEGIN_DECLS
-
-/* A subscription. All zero: closed. */
 typedef struct blz_stop {
     uint64_t private_[2];
 } blz_stop;
@@ -47,11 +137,10 @@ typedef struct blz_stop {
 /* The future of the waits below. */
 typedef struct blz_stop_op {
     blz_future future;
+    blz_waiter waiter;
     blz_stop *stop;
     blz_stop own; /* of blz_stop_signal */
-    blz_waker waker;
-    struct blz_stop_op *next, **link;
-    uint64_t reserved[2];
+    uint64_t reserved[1];
 } blz_stop_op;
 
 /*
@@ -60,7 +149,7 @@ typedef struct blz_stop_op {
  */
 BLZ_API BLZ_NODISCARD int blz_stop_open(blz_stop *stop);
 
-/* Ends that. Closing a closed one is fine. Nobody may be waiting on it. [any thread] */
+/* Ends that, as blz_signal_close. [any thread] */
 BLZ_API void blz_stop_close(blz_stop *stop);
 
 /*

@@ -2,104 +2,238 @@
 /*
  * Telling those who wait: see notice.h.
  *
- * The list is under a lock, and wakers are called outside of it. A waiter that the herald has taken
- * from the list is not touched any more: its task may be running, and gone, before it is woken.
+ * Lists are under their locks, and wakers are called outside of them. A future whose waiter the
+ * herald has taken from a list is not ready before the herald is through with the waiter.
  */
 #include "signal/notice.h"
 
-enum { BATCH = 16 };
+/* ---- subscriptions ---- */
 
-/* With the lock held. */
-static void unlink_waiter(blz_stop_op *op)
+/* Somebody has received it up to this count. */
+static void mark_seen(signal_slot *slot, uint64_t count)
 {
-    blz__plain_write(op->link);
-    blz__plain_write(&op->link);
-    *op->link = op->next;
-    if (op->next)
-        op->next->link = op->link;
-    op->link = NULL;
+    uint64_t seen = blz__load(&slot->seen, RELAXED);
+
+    while (seen < count && !blz__cas_weak(&slot->seen, &seen, count, RELAXED, RELAXED))
+        continue;
 }
 
-static blz_waker take_waker(blz_stop_op *op)
+uint64_t blz__slot_take(signal_slot *slot, uint64_t *seen)
 {
-    blz__plain_write(&op->waker);
-    blz_waker waker = op->waker;
-
-    op->waker = (blz_waker){NULL, NULL};
-    return waker;
-}
-
-static int take_batch(stop_notice *notice, blz_waker wakers[BATCH])
-{
-    int count = 0;
-
-    blz__lock_acquire(&notice->lock);
-    blz__plain_read(&notice->waiters);
-    while (notice->waiters && count < BATCH) {
-        blz_stop_op *op = notice->waiters;
-        unlink_waiter(op);
-        wakers[count++] = take_waker(op);
-    }
-    blz__lock_release(&notice->lock);
-    return count;
-}
-
-static void tell_all(stop_notice *notice)
-{
-    blz_waker wakers[BATCH];
-    int count;
+    uint64_t mine = blz__load(seen, ACQUIRE), count; /* pairs with the release below */
 
     do {
-        count = take_batch(notice, wakers);
-        for (int i = 0; i < count; i++)
-            blz_waker_wake(&wakers[i]);
-    } while (count == BATCH);
+        count = slot_count(slot);
+        if (count == mine)
+            return 0;
+        /* release: the count that we have read; who sees ours sees one that is not older */
+    } while (!blz__cas_weak(seen, &mine, count, RELEASE, ACQUIRE));
+    mark_seen(slot, count);
+    return count - mine;
 }
 
-void blz__notice_herald(stop_notice *notice)
+/* ---- the stop ---- */
+
+static signal_slot *stop_slot(const signal_notice *notice, int i)
 {
-    for (;;) {
-        uint32_t word = blz__load(&notice->word, RELAXED);
-        if (!(word & NOTICE_OPEN))
-            return;
-        if (!(word & NOTICE_SIGNAL) || (word & NOTICE_TOLD))
-            blz__futex_wait(&notice->word, word);
-        else if (blz__cas_weak(&notice->word, &word, word | NOTICE_TOLD, RELAXED, RELAXED))
-            tell_all(notice);
-    }
+    return &notice->slots[notice->stops[i]];
 }
 
-int blz__notice_wait(stop_notice *notice, blz_stop_op *op, blz_waker waker)
+void blz__notice_open_stop(signal_notice *notice)
+{
+    blz__lock_acquire(&notice->stop.lock);
+    blz__plain_write(&notice->stop_signal);
+    notice->stop_signal = 0;
+    blz__store(&notice->stop_first, 0u, RELAXED);
+    for (int i = 0; i < NR_STOPS; i++)
+        notice->base[i] = slot_open(stop_slot(notice, i), SLOT_STOP);
+    blz__lock_release(&notice->stop.lock);
+}
+
+void blz__notice_close_stop(signal_notice *notice, bool unseen[NR_STOPS])
+{
+    blz__lock_acquire(&notice->stop.lock);
+    for (int i = 0; i < NR_STOPS; i++)
+        unseen[i] = slot_close(stop_slot(notice, i), SLOT_STOP | SLOT_DEADLY);
+    blz__lock_release(&notice->stop.lock);
+}
+
+static bool has_come(const signal_notice *notice, int i)
+{
+    return slot_count(stop_slot(notice, i)) != notice->base[i];
+}
+
+bool blz__notice_stop_has_come(const signal_notice *notice)
+{
+    return has_come(notice, 0) || has_come(notice, 1);
+}
+
+/* Which one it is, of those that have come. The hint is read last: it came before the second. */
+static int choose_stop(const signal_notice *notice)
+{
+    bool come[NR_STOPS] = {has_come(notice, 0), has_come(notice, 1)};
+
+    if (come[0] && come[1])
+        return (int)blz__load(&notice->stop_first, RELAXED) == notice->stops[1] ? notice->stops[1]
+                                                                                : notice->stops[0];
+    return come[0] ? notice->stops[0] : come[1] ? notice->stops[1] : 0;
+}
+
+/* The signal that has come, or 0; from here on another one kills. With the lock. */
+static int decide(signal_notice *notice)
+{
+    blz__plain_write(&notice->stop_signal);
+    if (!notice->stop_signal)
+        notice->stop_signal = choose_stop(notice);
+    for (int i = 0; i < NR_STOPS && notice->stop_signal; i++)
+        if (!(blz__load(&stop_slot(notice, i)->word, RELAXED) & SLOT_DEADLY))
+            blz__fetch_or(&stop_slot(notice, i)->word, (uint64_t)SLOT_DEADLY, RELAXED);
+    return notice->stop_signal;
+}
+
+int blz__notice_look(signal_notice *notice)
 {
     int signal;
 
-    blz__plain_write(&op->waker);
-    op->waker = waker;
-    blz__lock_acquire(&notice->lock);
-    blz__plain_write(&notice->waiters);
-    blz__plain_write(&op->link);
-    op->next = notice->waiters;
-    op->link = &notice->waiters;
-    if (op->next)
-        op->next->link = &op->next;
-    notice->waiters = op;
-    blz__lock_release(&notice->lock);
-    signal = notice_look(notice);
-    if (signal)
-        blz__notice_leave(notice, op);
+    if (!blz__notice_stop_has_come(notice))
+        return 0;
+    blz__lock_acquire(&notice->stop.lock);
+    signal = decide(notice);
+    for (int i = 0; i < NR_STOPS; i++)
+        mark_seen(stop_slot(notice, i), slot_count(stop_slot(notice, i)));
+    blz__lock_release(&notice->stop.lock);
     return signal;
 }
 
-void blz__notice_leave(stop_notice *notice, blz_stop_op *op)
-{
-    blz_waker waker = {NULL, NULL};
+/* ---- the herald ---- */
 
-    blz__lock_acquire(&notice->lock);
-    blz__plain_read(&op->link);
-    if (op->link) {
-        unlink_waiter(op);
-        waker = take_waker(op);
+static uint32_t renumber(signal_notice *notice, uint32_t rung)
+{
+    uint32_t word = blz__load(&notice->bell, RELAXED), next;
+
+    do {
+        next = (word & ~BELL_RUNG) + BELL_NEXT;
+        /* release: as in notice_ring */
+    } while (!blz__cas_weak(&notice->bell, &word, next | rung, RELEASE, RELAXED));
+    return next;
+}
+
+uint32_t blz__notice_begin_herald(signal_notice *notice)
+{
+    return renumber(notice, BELL_RUNG);
+}
+
+void blz__notice_end_herald(signal_notice *notice)
+{
+    renumber(notice, 0);
+    blz__futex_wake(&notice->bell, INT32_MAX);
+}
+
+bool blz__notice_await_ring(signal_notice *notice, uint32_t herald)
+{
+    for (;;) {
+        uint32_t word = blz__load(&notice->bell, RELAXED);
+        if ((word & ~BELL_RUNG) != herald)
+            return false;
+        if (!(word & BELL_RUNG))
+            blz__futex_wait(&notice->bell, word);
+        else if (blz__cas_weak(&notice->bell, &word, herald, ACQUIRE, RELAXED))
+            return true; /* acquire: what has come; pairs with the release in notice_ring */
     }
-    blz__lock_release(&notice->lock);
-    blz_waker_drop(&waker);
+}
+
+static void tell_slot(signal_slot *slot)
+{
+    uint64_t word = blz__load(&slot->word, RELAXED);
+    blz_waiters claimed = {NULL, NULL};
+
+    if (!(word & SLOT_PLAIN))
+        return; /* nobody waits, and who begins to looks for himself */
+    blz__lock_acquire(&slot->list.lock);
+    blz__plain_write(&slot->told);
+    if (word / SLOT_ONE != slot->told)
+        claimed = waiters_claim_all(&slot->list.waiters);
+    slot->told = word / SLOT_ONE;
+    blz__lock_release(&slot->list.lock);
+    waiters_serve(&claimed, WAITER_SERVED);
+}
+
+static void tell_stop(signal_notice *notice)
+{
+    blz_waiters claimed = {NULL, NULL};
+
+    if (!(blz__load(&stop_slot(notice, 0)->word, RELAXED) & SLOT_STOP))
+        return; /* as above */
+    blz__lock_acquire(&notice->stop.lock);
+    if ((blz__load(&stop_slot(notice, 0)->word, RELAXED) & SLOT_STOP) && decide(notice))
+        claimed = waiters_claim_all(&notice->stop.waiters);
+    blz__lock_release(&notice->stop.lock);
+    waiters_serve(&claimed, WAITER_SERVED);
+}
+
+void blz__notice_tell(signal_notice *notice)
+{
+    for (uint32_t i = 1; i < notice->nr_slots; i++)
+        tell_slot(&notice->slots[i]);
+    tell_stop(notice);
+}
+
+/* ---- waiting ---- */
+
+/* future.line */
+enum { WAIT_FRESH, WAIT_JOINED, WAIT_CANCELLED };
+
+static void join_list(notice_wait *wait, signal_list *list, blz_cx *cx)
+{
+    blz__lock_acquire(&list->lock);
+    waiter_enqueue(&wait->waiter, &list->waiters, cx);
+    blz__lock_release(&list->lock);
+    wait->future.line = WAIT_JOINED;
+}
+
+/* False: the herald has it in hand, or had. */
+static bool leave_list(notice_wait *wait, signal_list *list)
+{
+    bool left;
+
+    blz__lock_acquire(&list->lock);
+    left = waiter_leave(&wait->waiter, &list->waiters);
+    blz__lock_release(&list->lock);
+    if (left)
+        blz_waker_drop(&wait->waiter.waker);
+    return left;
+}
+
+/* Whether neither the list nor the herald knows the waiter. */
+static bool is_ours(const notice_wait *wait)
+{
+    uint32_t state = waiter_state(&wait->waiter);
+    return state == WAITER_IDLE || state >= WAITER_SERVED;
+}
+
+bool blz__notice_poll(notice_wait *wait, signal_list *list, const notice_wait_ops *ops, blz_cx *cx,
+                      int64_t *result)
+{
+    if (!is_ours(wait))
+        return false;
+    *result = -ECANCELED;
+    if (wait->future.line == WAIT_CANCELLED)
+        return true;
+    if (!blz_coop_take(cx))
+        return false;
+    do {
+        *result = ops->take(wait);
+        if (*result != 0)
+            return true;
+        join_list(wait, list, cx);
+    } while (ops->has_come(wait) && leave_list(wait, list));
+    blz_coop_give_back(cx);
+    return false;
+}
+
+void blz__notice_cancel(notice_wait *wait, signal_list *list)
+{
+    if (wait->future.line == WAIT_JOINED)
+        leave_list(wait, list);
+    wait->future.line = WAIT_CANCELLED;
 }

@@ -1,52 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The notice that the process is to stop: one word, and the list of those who wait for it. Between
- * the files of src/signal.
+ * What signal handlers, the herald and those who wait share: a word for each signal, the bell, and
+ * lists of waiters. Between the files of src/signal. No contact with the system: the model runs it.
  *
- *   bits 0-7   the signal that came first, or 0
- *   OPEN       somebody wants to know: our handlers are installed
- *   TOLD       those who waited have been woken
- *   SEEN       somebody has been given the signal
+ * The word of a signal:
  *
- *   event            word                    next              who acts
- *   -------------------------------------------------------------------------------------------
- *   open             0                       OPEN              the opener: installs the handlers
- *   signal n         OPEN                    OPEN | n          the handler: wakes the herald
- *   signal n         OPEN | m                the same          nobody: the herald is on its way
- *   signal n         OPEN | m | TOLD, SEEN   the same          the handler: default action
- *   signal n         0                       0                 the handler: passes the signal on
- *   announce         OPEN | m                + TOLD            the herald: wakes all who wait
- *   look             OPEN | m                + SEEN            who looks has the signal
- *   close            OPEN [| m | SEEN]       0                 the herald: ends
- *   close            OPEN | m, not SEEN      0                 the closer: raises m again
+ *   PLAIN      a blz_signal is open for it
+ *   STOP       a blz_stop is open
+ *   DEADLY     somebody has been told of the stop: the next one kills, if no blz_signal wants it
+ *   the rest   how many have come since the process began
  *
- * Handlers are put back before the word is closed. So a handler that finds it closed was overtaken
- * by that, and the signal that it has in hand belongs to whatever handler there is now.
+ *   event      word                     next        who acts
+ *   ------------------------------------------------------------------------------------------
+ *   open       any                      + PLAIN     the opener: installs the handler if it is the
+ *                                       or STOP     first, and begins to count here
+ *   signal     PLAIN or STOP            + one       the handler: rings the bell
+ *   signal     STOP, DEADLY, not PLAIN  + one       the handler: default action
+ *   signal     neither                  + one       the handler: passes the signal on
+ *   stop told  STOP                     + DEADLY    who tells, or looks: before anybody knows
+ *   close      any                      - PLAIN     the closer: if it was the last, and more have
+ *                                       or STOP     come than were ever received, raises it again
  *
- * The herald is a thread that sleeps on the word. A handler must not take locks or touch tasks;
- * changing the word and waking a thread is all that it does.
+ * So a handler does one addition, and whether the signal was taken is decided by that alone.
+ * Handlers are put back before a word is closed: one that finds it closed was overtaken by that,
+ * and the signal that it has in hand belongs to whatever handler there is now.
  *
- * A waiter that links itself looks at the word afterwards. Either the herald takes the list's lock
- * after it, and finds it; or before, and then what it did to the word before that is visible. The
- * lock gives the order, so the operations on the word need none of their own.
+ * A subscription is a number: up to where it has received. Many may wait on it, none is ever in the
+ * way of another, and a wait that is cancelled has changed nothing.
+ *
+ * The bell is what the herald, a thread, sleeps on. A handler must not take locks or touch tasks;
+ * adding to its word and ringing is all that it does. The herald wakes those who wait in the list
+ * of a signal that has come. A waiter that has joined a list looks at the word afterwards. Either
+ * the herald takes the list's lock after it, and finds it; or before, and then what the herald saw
+ * in the word before that, the waiter sees too.
+ *
+ *   bell       RUNG, and above it a number that changes whenever a herald begins or ends; one whose
+ *              number is gone ends, and leaves the bell alone
  */
 #ifndef BLZ_SIGNAL_NOTICE_H
 #define BLZ_SIGNAL_NOTICE_H
 
-#include "base/lock.h"
+#include "sync/sync.h"
 
 #include <blitz/signal.h>
 
-typedef struct stop_notice {
-    uint32_t word;
-    blz__lock lock; /* of the list */
-    blz_stop_op *waiters;
-} stop_notice;
+#define SLOT_PLAIN  0x1u
+#define SLOT_STOP   0x2u
+#define SLOT_DEADLY 0x4u
+#define SLOT_ONE    UINT64_C(8)
+#define SLOT_OPEN   (uint64_t)(SLOT_PLAIN | SLOT_STOP)
 
-#define NOTICE_SIGNAL 0xffu
-#define NOTICE_OPEN   0x100u
-#define NOTICE_TOLD   0x200u
-#define NOTICE_SEEN   0x400u
+#define BELL_RUNG 0x1u
+#define BELL_NEXT 0x2u
+
+enum { NR_STOPS = 2 };
+
+typedef struct signal_list {
+    blz__lock lock;
+    blz_waiters waiters;
+} signal_list;
+
+typedef struct signal_slot {
+    uint64_t word;
+    uint64_t seen;   /* the count up to which somebody has received it */
+    uint64_t sender; /* of the last one: pid << 32 | uid, or 0 */
+    uint64_t told;   /* the count of which the waiters were told; under the list's lock */
+    signal_list list;
+} signal_slot;
+
+typedef struct signal_notice {
+    uint32_t bell;
+    uint32_t nr_slots;
+    signal_slot *slots; /* by number; the first is not used */
+
+    int stops[NR_STOPS];     /* the signals that ask to stop */
+    signal_list stop;        /* who waits for that; its lock also guards what follows */
+    uint64_t base[NR_STOPS]; /* counts when the first blz_stop was opened */
+    int stop_signal;         /* what everybody gets, once somebody has been told; or 0 */
+    uint32_t stop_first;     /* atomic: the one that came first, if more than one has come */
+} signal_notice;
 
 /* What a handler has to do. */
 enum notice_verdict {
@@ -55,51 +87,113 @@ enum notice_verdict {
     NOTICE_CLOSED, /* pass the signal on */
 };
 
-static inline void notice_open(stop_notice *notice)
+static inline uint64_t slot_count(const signal_slot *slot)
 {
-    blz__store(&notice->word, NOTICE_OPEN, RELAXED);
+    /* acquire: the sender; pairs with the release of notice_signal */
+    return blz__load(&slot->word, ACQUIRE) / SLOT_ONE;
 }
 
-/* Ends the herald; gives the signal that nobody has seen, or 0. */
-static inline int notice_close(stop_notice *notice)
-{
-    uint32_t word = blz__swap(&notice->word, 0u, RELAXED);
+/* ---- the handler ---- */
 
-    blz__futex_wake(&notice->word, 1);
-    return word & NOTICE_SEEN ? 0 : (int)(word & NOTICE_SIGNAL);
+static inline void notice_ring(signal_notice *notice)
+{
+    /* release: what has changed; pairs with the acquire of blz__notice_await_ring */
+    if (!(blz__fetch_or(&notice->bell, BELL_RUNG, RELEASE) & BELL_RUNG))
+        blz__futex_wake(&notice->bell, 1);
 }
 
 /* A signal has come. [signal handler] */
-static inline enum notice_verdict notice_signal(stop_notice *notice, int signal)
+static inline enum notice_verdict notice_signal(signal_notice *notice, int signal, uint64_t sender)
 {
-    uint32_t word = NOTICE_OPEN;
+    signal_slot *slot = &notice->slots[signal];
+    uint32_t nobody = 0;
+    uint64_t word;
 
-    if (blz__cas(&notice->word, &word, NOTICE_OPEN | (uint32_t)signal, RELAXED, RELAXED)) {
-        blz__futex_wake(&notice->word, 1);
-        return NOTICE_TAKEN;
-    }
-    if (word == 0)
+    blz__store(&slot->sender, sender, RELAXED);
+    word = blz__fetch_add(&slot->word, SLOT_ONE, RELEASE); /* the sender; pairs with slot_count */
+    if (!(word & SLOT_OPEN))
         return NOTICE_CLOSED;
-    return word & (NOTICE_TOLD | NOTICE_SEEN) ? NOTICE_SECOND : NOTICE_TAKEN;
+    if ((word & (SLOT_OPEN | SLOT_DEADLY)) == (SLOT_STOP | SLOT_DEADLY))
+        return NOTICE_SECOND;
+    if (word & SLOT_STOP) /* a hint, if both come before anybody looks: nothing depends on it */
+        blz__cas(&notice->stop_first, &nobody, (uint32_t)signal, RELAXED, RELAXED);
+    notice_ring(notice);
+    return NOTICE_TAKEN;
 }
 
-/* The signal that has come, or 0; now somebody has seen it. */
-static inline int notice_look(stop_notice *notice)
+/* ---- subscriptions; opening and closing are under a lock of the caller's ---- */
+
+/* Returns the count from which a subscription begins. */
+static inline uint64_t slot_open(signal_slot *slot, uint64_t kind)
 {
-    uint32_t word = blz__load(&notice->word, RELAXED);
+    uint64_t word = blz__fetch_or(&slot->word, kind, RELAXED);
 
-    if ((word & NOTICE_SIGNAL) && !(word & NOTICE_SEEN))
-        blz__fetch_or(&notice->word, NOTICE_SEEN, RELAXED);
-    return (int)(word & NOTICE_SIGNAL);
+    if (!(word & SLOT_OPEN))
+        blz__store(&slot->seen, word / SLOT_ONE, RELAXED);
+    return word / SLOT_ONE;
 }
 
-/* Waits for the signal and tells everybody, until the notice is closed. [herald] */
-void blz__notice_herald(stop_notice *notice);
+/* The last of its kind. True: of all kinds, and what has come was not received by anybody. */
+static inline bool slot_close(signal_slot *slot, uint64_t kind)
+{
+    uint64_t word = blz__fetch_and(&slot->word, ~kind, RELAXED);
 
-/* Links the waiter, which takes the waker over; gives the signal if it has come meanwhile, or 0. */
-int blz__notice_wait(stop_notice *notice, blz_stop_op *op, blz_waker waker);
+    return !(word & SLOT_OPEN & ~kind) && word / SLOT_ONE != blz__load(&slot->seen, RELAXED);
+}
 
-/* Unlinks it, if the herald has not. */
-void blz__notice_leave(stop_notice *notice, blz_stop_op *op);
+/* Receives what has come since *seen, which is the subscription's: how many. */
+uint64_t blz__slot_take(signal_slot *slot, uint64_t *seen);
+
+static inline bool slot_has_come(const signal_slot *slot, const uint64_t *seen)
+{
+    /* acquire: the count is not older; pairs with the release in blz__slot_take */
+    uint64_t mine = blz__load(seen, ACQUIRE);
+    return slot_count(slot) != mine;
+}
+
+/* ---- the stop ---- */
+
+void blz__notice_open_stop(signal_notice *notice);
+
+/* As slot_close, for each of its signals. */
+void blz__notice_close_stop(signal_notice *notice, bool unseen[NR_STOPS]);
+
+/* Whether one of its signals has come. [with a blz_stop open] */
+bool blz__notice_stop_has_come(const signal_notice *notice);
+
+/* The signal that has come, or 0; now somebody has seen it. [with a blz_stop open] */
+int blz__notice_look(signal_notice *notice);
+
+/* ---- the herald ---- */
+
+/* A new number for the bell, which rings: what the next herald is called by. */
+uint32_t blz__notice_begin_herald(signal_notice *notice);
+
+/* The herald of that number ends. */
+void blz__notice_end_herald(signal_notice *notice);
+
+/* Sleeps until the bell is rung. False: its time has come. [herald] */
+bool blz__notice_await_ring(signal_notice *notice, uint32_t herald);
+
+/* Wakes those who wait for what has come. [herald] */
+void blz__notice_tell(signal_notice *notice);
+
+/* ---- waiting ---- */
+
+/* How the futures of this folder begin. */
+typedef struct notice_wait {
+    blz_future future;
+    blz_waiter waiter;
+} notice_wait;
+
+typedef struct notice_wait_ops {
+    bool (*has_come)(notice_wait *wait);
+    int64_t (*take)(notice_wait *wait); /* the result; 0: nothing has come */
+} notice_wait_ops;
+
+/* True: it is ready. For ops->poll and ops->cancel of a future. */
+bool blz__notice_poll(notice_wait *wait, signal_list *list, const notice_wait_ops *ops, blz_cx *cx,
+                      int64_t *result);
+void blz__notice_cancel(notice_wait *wait, signal_list *list);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -100,6 +101,14 @@ int __wrap_eventfd(unsigned count, int flags);
 int __wrap_eventfd(unsigned count, int flags)
 {
     return fails(FAULTY_EVENTFD) ? -1 : __real_eventfd(count, flags);
+}
+
+int __real_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
+int __wrap_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
+
+int __wrap_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+    return fails(FAULTY_SIGACTION) ? -1 : __real_sigaction(signal, action, old);
 }
 
 long __real_syscall(long number, ...);

@@ -15,6 +15,7 @@ enum faulty {
     FAULTY_MADVISE,
     FAULTY_EVENTFD,
     FAULTY_MEMBARRIER,
+    FAULTY_SIGACTION,
     /* faulty_io.c: what src/io and src/net call */
     FAULTY_SOCKET,
     FAULTY_BIND,

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one table of the process: handlers, and the herald.
+ *
+ * The table counts the subscriptions to each signal, of all runtimes. The first one installs the
+ * handler, the last one puts the old handler back; the first of all starts the herald, the last of
+ * all ends it. One lock keeps these in order. The notice (notice.h) carries a signal from the
+ * handler to those who wait.
+ *
+ * The handler runs on any thread of the program that does not block the signal, between any two of
+ * its instructions. It changes the notice, and calls what POSIX lets it call; nothing is allocated.
+ *
+ * The herald unblocks for itself the signals that somebody wants, because there may be no other
+ * thread that does. Only these: others that the program blocks are not ours to let in. So before
+ * the old handler of a signal comes back, the herald has blocked it again (wait_for_herald):
+ * otherwise the signal might do on the herald what the program keeps it from doing everywhere. The
+ * lock is not held in the meantime, nor while the herald is joined: the herald takes it, too.
+ *
+ * A signal handler survives a fork, and the herald does not. `process` is a word that reads 0 in a
+ * forked child: there the handler passes the signal on to the handlers from before, and the first
+ * to subscribe wipes the table, whose locks may have been held in the parent. Old subscriptions are
+ * recognised by their number: it says in which process they were opened.
+ */
+#include "signal/table.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NR_SIGNALS = 65, PROCESS_NEW = 0, PROCESS_READY = 1, PROCESS_WIPING = 2 };
+
+_Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "a handler must not wait for a lock");
+
+/* Subscriptions to a signal. A leaver that waits for the herald is counted in both. */
+struct users {
+    uint32_t nr, nr_plain, leaving;
+};
+
+static struct {
+    uint32_t *process; /* PROCESS_*; NULL: never used */
+    uint64_t number;   /* of the process: how many forks, plus one */
+    blz__lock lock;    /* of what follows, up to `acked` */
+    uint32_t nr_open, nr_stop;
+    struct users users[NR_SIGNALS];
+    blz__thread herald;
+    uint32_t herald_number; /* of the bell */
+    uint32_t asked;         /* how often the herald was asked to look at what it blocks */
+    uint32_t acked;         /* and up to where it has. A futex */
+    struct sigaction previous[NR_SIGNALS]; /* survives a fork, as our handlers do */
+} table = {.number = 1};
+
+static signal_slot slots[NR_SIGNALS];
+
+signal_notice blz__signals = {.slots = slots, .nr_slots = NR_SIGNALS, .stops = {SIGINT, SIGTERM}};
+
+/* ---- the handler ---- */
+
+static void on_signal(int signal, siginfo_t *info, void *context);
+
+static bool is_ours(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_signal;
+}
+
+/* The signal goes to whoever handles it now, or did before us. It comes when the handler ends. */
+static void pass_on(int signal)
+{
+    struct sigaction now;
+
+    sigaction(signal, NULL, &now);
+    if (is_ours(&now))
+        sigaction(signal, &table.previous[signal], NULL);
+    raise(signal);
+}
+
+static void act_by_default(int signal)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+
+    sigaction(signal, &action, NULL);
+    raise(signal);
+}
+
+/* pid << 32 | uid of the process that has sent it, or 0. */
+static uint64_t sender_of(const siginfo_t *info)
+{
+    if (info->si_code != SI_USER && info->si_code != SI_QUEUE && info->si_code != SI_TKILL)
+        return 0;
+    return (uint64_t)(uint32_t)info->si_pid << 32 | (uint32_t)info->si_uid;
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    enum notice_verdict verdict = NOTICE_CLOSED;
+
+    (void)context;
+    if (blz__load(table.process, RELAXED) == PROCESS_READY)
+        verdict = notice_signal(&blz__signals, signal, sender_of(info));
+    if (verdict == NOTICE_CLOSED)
+        pass_on(signal);
+    else if (verdict == NOTICE_SECOND)
+        act_by_default(signal);
+    errno = saved;
+}
+
+/* What the old action says about children that end is not about the handler, and stays. */
+static int flags_after(int signal, const struct sigaction *old)
+{
+    int flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+
+    if (signal != SIGCHLD)
+        return flags;
+    if (!(old->sa_flags & SA_SIGINFO) && old->sa_handler == SIG_IGN)
+        flags |= SA_NOCLDWAIT;
+    return flags | (old->sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT));
+}
+
+/* All signals wait meanwhile: the handler is short, and never interrupted by itself. */
+static int install_handler(int signal)
+{
+    struct sigaction action = {.sa_sigaction = on_signal}, old;
+
+    if (sigaction(signal, NULL, &old) < 0)
+        return -errno;
+    if (!is_ours(&old)) /* it is in a forked child */
+        table.previous[signal] = old;
+    action.sa_flags = flags_after(signal, &table.previous[signal]);
+    sigfillset(&action.sa_mask);
+    return sigaction(signal, &action, NULL) < 0 ? -errno : 0;
+}
+
+/* Unless the program has put another handler over ours. */
+static void restore_handler(int signal)
+{
+    struct sigaction now;
+
+    if (sigaction(signal, NULL, &now) == 0 && is_ours(&now))
+        sigaction(signal, &table.previous[signal], NULL);
+}
+
+/* ---- the herald ---- */
+
+/* All but those signals that somebody wants; and up to where that was asked for. */
+static bool choose_blocked(uint32_t herald, sigset_t *blocked, uint32_t *asked)
+{
+    bool current;
+
+    sigfillset(blocked);
+    blz__lock_acquire(&table.lock);
+    current = herald == table.herald_number;
+    *asked = table.asked;
+    for (int i = 1; i < NR_SIGNALS; i++)
+        if (table.users[i].nr > table.users[i].leaving)
+            sigdelset(blocked, i);
+    blz__lock_release(&table.lock);
+    return current;
+}
+
+/* Lets in what somebody wants, blocks the rest, and says so. Unless another has its place. */
+static void look_at_signals(uint32_t herald)
+{
+    uint32_t acked = blz__load(&table.acked, RELAXED), asked;
+    sigset_t blocked;
+
+    if (!choose_blocked(herald, &blocked, &asked))
+        return;
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    /* release: it is done; pairs with the acquire in wait_for_herald */
+    while ((int32_t)(asked - acked) > 0 &&
+           !blz__cas_weak(&table.acked, &acked, asked, RELEASE, RELAXED))
+        continue;
+    blz__futex_wake(&table.acked, INT32_MAX);
+}
+
+static void herald_main(void *arg)
+{
+    uint32_t herald = (uint32_t)(uintptr_t)arg;
+
+    while (blz__notice_await_ring(&blz__signals, herald)) {
+        look_at_signals(herald);
+        blz__notice_tell(&blz__signals);
+    }
+}
+
+static int start_herald(void)
+{
+    uint32_t herald = blz__notice_begin_herald(&blz__signals);
+    int rc =
+        blz__thread_start(&table.herald, herald_main, (void *)(uintptr_t)herald, 0, "blitz-signal");
+
+    table.herald_number = herald;
+    if (rc < 0)
+        blz__notice_end_herald(&blz__signals);
+    return rc;
+}
+
+/* Until the herald blocks what nobody wants any more. The lock is released and taken again. */
+static void wait_for_herald(void)
+{
+    uint32_t asked = ++table.asked, acked;
+
+    blz__lock_release(&table.lock);
+    notice_ring(&blz__signals);
+    /* acquire: it blocks them; pairs with the release in look_at_signals */
+    while ((int32_t)((acked = blz__load(&table.acked, ACQUIRE)) - asked) < 0)
+        blz__futex_wait(&table.acked, acked);
+    blz__lock_acquire(&table.lock);
+}
+
+/* ---- the process ---- */
+
+/* The word that reads 0 after a fork, made by the first who needs it. NULL: no memory. */
+static uint32_t *process_word(void)
+{
+    uint32_t *word = blz__load(&table.process, ACQUIRE), *fresh; /* pairs with the CAS below */
+
+    if (word)
+        return word;
+    fresh = blz__fork_word_new();
+    if (!fresh)
+        return NULL;
+    blz__store(fresh, PROCESS_READY, RELAXED);
+    if (blz__cas(&table.process, &word, fresh, RELEASE, ACQUIRE)) /* pairs with the load above */
+        return fresh;
+    blz__fork_word_free(fresh);
+    return word;
+}
+
+/* What the parent's threads were doing at the moment of the fork is not going to be finished. */
+static void wipe_table(void)
+{
+    blz__store(&table.number, table.number + 1, RELAXED); /* published with `process` */
+    table.lock = (blz__lock){0};
+    table.nr_open = table.nr_stop = table.asked = table.acked = 0;
+    memset(table.users, 0, sizeof table.users);
+    memset(slots, 0, sizeof slots);
+    blz__signals.bell = 0;
+    blz__signals.stop = (signal_list){{0}, {NULL, NULL}};
+}
+
+/* Makes the table this process's. */
+static int enter_process(void)
+{
+    uint32_t *word = process_word(), state = PROCESS_NEW;
+
+    if (!word)
+        return -ENOMEM;
+    if (blz__cas(word, &state, (uint32_t)PROCESS_WIPING, ACQUIRE, ACQUIRE)) {
+        wipe_table();
+        blz__store(word, PROCESS_READY, RELEASE); /* pairs with the acquire of those below */
+        return 0;
+    }
+    while (state == PROCESS_WIPING) {
+        blz__thread_yield();
+        state = blz__load(word, ACQUIRE); /* pairs with the release above */
+    }
+    return 0;
+}
+
+int blz__signals_check(uint64_t number)
+{
+    uint32_t *word = blz__load(&table.process, ACQUIRE); /* pairs with process_word */
+
+    if (number == 0)
+        return -EBADF;
+    if (!word || blz__load(word, ACQUIRE) != PROCESS_READY || /* pairs with enter_process */
+        number != blz__load(&table.number, RELAXED))
+        return -EOWNERDEAD;
+    return 0;
+}
+
+/* ---- opening and closing; with the lock ---- */
+
+/* The signals of a subscription: one, or those that ask to stop. */
+struct set {
+    int nr, signals[NR_STOPS];
+    uint64_t kind;
+};
+
+static struct set set_of(int signal, uint64_t kind)
+{
+    if (kind == SLOT_STOP)
+        return (struct set){NR_STOPS, {SIGINT, SIGTERM}, kind};
+    return (struct set){1, {signal, 0}, kind};
+}
+
+/* Words are opened before handlers are there, and closed after them. */
+static uint64_t open_words(const struct set *set)
+{
+    int signal = set->signals[0];
+
+    if (set->kind == SLOT_PLAIN)
+        return table.users[signal].nr_plain++ == 0 ? slot_open(&slots[signal], SLOT_PLAIN)
+                                                   : slot_count(&slots[signal]);
+    if (table.nr_stop++ == 0)
+        blz__notice_open_stop(&blz__signals);
+    return 0;
+}
+
+/* Which of its signals have come, and nobody has received them. */
+static void close_words(const struct set *set, bool unseen[NR_STOPS])
+{
+    int signal = set->signals[0];
+
+    unseen[0] = unseen[1] = false;
+    if (set->kind == SLOT_STOP && --table.nr_stop == 0)
+        blz__notice_close_stop(&blz__signals, unseen);
+    if (set->kind == SLOT_PLAIN && --table.users[signal].nr_plain == 0)
+        unseen[0] = slot_close(&slots[signal], SLOT_PLAIN);
+}
+
+/* Its first `nr` signals lose a user; those that have no other, our handler. */
+static void drop_users(const struct set *set, int nr)
+{
+    for (int i = 0; i < nr; i++)
+        if (--table.users[set->signals[i]].nr == 0)
+            restore_handler(set->signals[i]);
+}
+
+static int add_users(const struct set *set)
+{
+    int rc = 0, i;
+
+    for (i = 0; i < set->nr && rc == 0; i++)
+        if (table.users[set->signals[i]].nr++ == 0)
+            rc = install_handler(set->signals[i]);
+    if (rc < 0)
+        drop_users(set, i);
+    return rc;
+}
+
+static int open_set(const struct set *set, uint64_t *count, bool unseen[NR_STOPS])
+{
+    int rc;
+
+    *count = open_words(set);
+    rc = add_users(set);
+    if (rc == 0 && table.nr_open == 0) {
+        rc = start_herald();
+        if (rc < 0)
+            drop_users(set, set->nr);
+    }
+    if (rc < 0)
+        close_words(set, unseen);
+    else
+        table.nr_open++;
+    return rc;
+}
+
+/* Whether the herald has signals to let in that it did not before. */
+static bool is_first(const struct set *set)
+{
+    bool first = false;
+
+    for (int i = 0; i < set->nr; i++)
+        first |= table.users[set->signals[i]].nr == table.users[set->signals[i]].leaving + 1;
+    return first;
+}
+
+/* Has the herald block what nobody else wants. */
+static void prepare_to_leave(const struct set *set)
+{
+    bool last = false;
+
+    for (int i = 0; i < set->nr; i++) {
+        struct users *users = &table.users[set->signals[i]];
+        last |= users->nr == ++users->leaving;
+    }
+    if (last)
+        wait_for_herald();
+    for (int i = 0; i < set->nr; i++)
+        table.users[set->signals[i]].leaving--;
+}
+
+/* Without the lock: it may be the program's turn. To any thread: this one may block it. */
+static void raise_again(const struct set *set, const bool unseen[NR_STOPS])
+{
+    for (int i = 0; i < set->nr; i++)
+        if (unseen[i])
+            kill(getpid(), set->signals[i]);
+}
+
+/* ---- the front ---- */
+
+static bool can_be_awaited(int signal)
+{
+    static const int never[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
+        if (signal == never[i])
+            return false;
+    return signal > 0 && signal < NR_SIGNALS;
+}
+
+int blz__signals_enter(int signal, uint64_t kind, uint64_t *number, uint64_t *count)
+{
+    struct set set = set_of(signal, kind);
+    bool unseen[NR_STOPS] = {false, false};
+    int rc = can_be_awaited(set.signals[0]) ? enter_process() : -EINVAL;
+
+    if (rc < 0)
+        return rc;
+    blz__lock_acquire(&table.lock);
+    rc = open_set(&set, count, unseen);
+    *number = table.number;
+    if (rc == 0 && is_first(&set))
+        notice_ring(&blz__signals);
+    blz__lock_release(&table.lock);
+    raise_again(&set, unseen);
+    return rc;
+}
+
+void blz__signals_leave(int signal, uint64_t kind)
+{
+    struct set set = set_of(signal, kind);
+    blz__thread herald = {0};
+    bool unseen[NR_STOPS], last;
+
+    blz__lock_acquire(&table.lock);
+    prepare_to_leave(&set);
+    drop_users(&set, set.nr);
+    close_words(&set, unseen);
+    last = --table.nr_open == 0;
+    if (last) {
+        herald = table.herald;
+        blz__notice_end_herald(&blz__signals);
+    }
+    blz__lock_release(&table.lock);
+    if (last)
+        blz__thread_join(herald);
+    raise_again(&set, unseen);
+}
