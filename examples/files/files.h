@@ -9,7 +9,7 @@
  *
  * It shows files and sockets together: how a path that a stranger has sent is opened beneath a
  * directory and nowhere else, how small files go out with their headers in one write and large ones
- * by sendfile, and how everything that a client could use up has a limit: time, memory, connections.
+ * by sendfile, and how all that a client could use up has a limit: time, memory, connections.
  *
  *   files.c       the program: options, listening, stopping
  *   connection.c  a connection: requests in, replies out, in order

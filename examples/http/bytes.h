@@ -17,8 +17,7 @@ struct bytes {
 
 void bytes_add(struct bytes *bytes, const void *data, size_t len);
 
-/* Room for `len` bytes behind those that are there, to be counted in `len` by whoever fills it; NULL:
- * no memory. */
+/* Room for `len` more bytes; who fills it adds them to `len` of the struct. NULL: no memory. */
 char *bytes_room(struct bytes *bytes, size_t len);
 
 void bytes_print(struct bytes *bytes, const char *format, ...)

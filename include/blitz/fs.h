@@ -160,8 +160,8 @@ BLZ_API blz_future *blz_dir_next(blz_fs_op *op, blz_dir *dir, blz_dir_entry *ent
 
 /*
  * Takes over the descriptor of an open directory, to list what has not been listed by it yet (`rt`
- * NULL: this thread's). 0; -ENOTDIR, -EBADF; -ENXIO: no runtime; -ENOMEM. On failure it is still the
- * caller's. [any thread]
+ * NULL: this thread's). 0; -ENOTDIR, -EBADF; -ENXIO: no runtime; -ENOMEM. On failure it is still
+ * the caller's. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, int fd);
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * The HTTP parser of the examples: good requests and bad ones, each of them at once and cut at every
+ * byte, in a block of memory that ends where the request does, so that reading further is noticed.
+ */
+/*
  * The HTTP parser of the examples: good requests and bad ones, each of them at once and cut at every byte,
  * in a block of memory that ends where the request does, so that reading further is noticed.
  */
