@@ -2,6 +2,8 @@
 /* The system contract (sys.h) on Linux: futex, pthreads, membarrier, mmap, cgroups. */
 #include "base/sys.h"
 
+#include "base/sanitize.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,18 +23,33 @@
 
 /* ---- futex ---- */
 
-void blz__futex_wait(uint32_t *word, uint32_t expected)
-{
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
-}
-
 bool blz__futex_wait_until(uint32_t *word, uint32_t expected, int64_t deadline_ns)
 {
     int64_t ns = deadline_ns > 0 ? deadline_ns : 0;
     struct timespec at = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     long rc = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &at, NULL,
                       FUTEX_BITSET_MATCH_ANY);
-    return !(rc < 0 && errno == ETIMEDOUT);
+    bool timed_out = rc < 0 && errno == ETIMEDOUT;
+
+#ifdef BLZ_TSAN
+    if (rc < 0 && errno == EINTR)
+        usleep(0); /* see below */
+#endif
+    return !timed_out;
+}
+
+/*
+ * ThreadSanitizer puts off a signal's handler until its thread makes a call that it knows of; a
+ * futex is none, so a thread could sleep through it for ever. With a deadline, however far, a
+ * signal ends the wait, and is not followed by another one inside the kernel.
+ */
+void blz__futex_wait(uint32_t *word, uint32_t expected)
+{
+#ifdef BLZ_TSAN
+    blz__futex_wait_until(word, expected, INT64_MAX);
+#else
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+#endif
 }
 
 void blz__futex_wake(uint32_t *word, int count)

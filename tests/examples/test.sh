@@ -90,4 +90,67 @@ test_echo() {
     kill $pid
 }
 
+# Compared with the system's grep: the same output, the same exit code, the same errors.
+same_as_grep() {
+    local wanted=0 got=0
+    LC_ALL=C grep -I "$@" <"$work/input" >"$work/expected" 2>"$work/expected_error" || wanted=$?
+    LC_ALL=C "$program" "$@" <"$work/input" >"$work/output" 2>"$work/error" || got=$?
+    diff -u "$work/expected" "$work/output" || fail "grep $* printed something else"
+    [ "$wanted" = "$got" ] || fail "grep $* ended with $got, and not with $wanted"
+    sort "$work/error" | diff - <(sort "$work/expected_error") || fail "grep $*: other errors"
+}
+
+test_grep() {
+    local options many
+    mkdir -p "$work/tree/a/deep" "$work/tree/b"
+    cd "$work/tree"
+    printf 'one\nTwo two\n\nthree (3)\nlast, without an end' >plain
+    printf 'a.b\naxb\n^two$\nONE\n' >a/special
+    printf 'one\0two\n' >a/binary
+    : >a/empty
+    printf '\n\n' >a/deep/lines
+    awk 'BEGIN { for (i = 1; i <= 60000; i++) printf "%d %s%s\n", i, (i % 7 ? "" : "seven "), "x" }' >b/long
+    { head -c 300000 /dev/zero | tr '\0' y; echo; echo one; } >b/wide
+    for i in $(seq 100); do echo "file $i has one" >"b/f$i"; done
+    ln -s ../plain b/link
+    ln -s a dirlink
+    mkfifo b/queue
+    cp plain "$work/input"
+    many=(plain a/special a/empty a/binary a/deep/lines b/long b/wide)
+    for options in -E -Fn -Fi -Evn; do
+        for pattern in one '^[Tt]wo' a.b 'o(n|w)|\(' '^$' seven; do
+            same_as_grep $options -- "$pattern" "${many[@]}"
+        done
+    done
+    for options in -Eic -Flv -Elc -Fivc; do
+        same_as_grep $options two "${many[@]}"
+        same_as_grep $options one
+    done
+    same_as_grep -E '' "${many[@]}"
+    same_as_grep -Fn '(3)'
+    same_as_grep -E one b/f*                     # in order, and all of them
+    same_as_grep -hE one plain b/wide
+    same_as_grep -HnE one plain
+    same_as_grep -E one plain - b/f1             # standard input in between
+    same_as_grep -E one plain missing b          # what is wrong is told, and the rest is searched
+    same_as_grep -E nothing plain
+    for options in -rnE -rcE -rlvE; do # the system's order is not sorted, ours is
+        "$program" $options one >"$work/output" || fail "-r: $?"
+        find . -type f | sed 's,^\./,,' | LC_ALL=C sort |
+            LC_ALL=C xargs grep -I "${options/r/H}" one >"$work/expected"
+        diff -u "$work/expected" "$work/output" || fail "grep $options"
+        "$program" $options one b/ a >"$work/output" || fail "-r: $?"
+        { find b/ -type f | LC_ALL=C sort; find a -type f | LC_ALL=C sort; } |
+            LC_ALL=C xargs grep -I "${options/r/H}" one >"$work/expected"
+        diff -u "$work/expected" "$work/output" || fail "grep $options b/ a"
+    done
+    ! "$program" -rE nowhere_to_be_found . || fail "found what is not there"
+    # Few descriptors are enough for many files, and a reader that has seen enough ends it.
+    (ulimit -n 64; "$program" -rc one . >/dev/null) || fail "it needs too many descriptors"
+    [ "$(LC_ALL=C; "$program" -rn x . 2>&1 | head -n 1)" != "" ] || fail "nothing to see"
+    ! "$program" '(' plain 2>"$work/error" || fail "( is no expression"
+    grep -q '^grep: ' "$work/error" || fail "( is not complained about"
+    ! "$program" 2>"$work/error" || fail "no pattern is no error"
+}
+
 "test_$1"
