@@ -13,6 +13,7 @@
 #include <blitz/codec.h>
 #include <blitz/combine.h>
 #include <blitz/connect.h>
+#include <blitz/copy.h>
 #include <blitz/dns.h>
 #include <blitz/fd.h>
 #include <blitz/file.h>
