@@ -9,6 +9,7 @@
 #include <blitz/base.h>
 #include <blitz/blocking.h>
 #include <blitz/broadcast.h>
+#include <blitz/bufio.h>
 #include <blitz/channel.h>
 #include <blitz/codec.h>
 #include <blitz/combine.h>

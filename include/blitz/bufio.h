@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readers and writers with a buffer: lines and other parts of a stream, bytes that are looked at
+ * before they are taken, and few system calls however small the pieces are.
+ *
+ *     struct count { BLZ_FRAME; blz_file file; blz_reader in; blz_split lines; int64_t rc;
+ *                    uint64_t nr; };
+ *
+ *     BLZ_ASYNC(count)
+ *     {
+ *         blz_view line;
+ *         BLZ_BEGIN;
+ *         self->rc = blz_reader_init(&self->in, blz_file_stream(&self->file), NULL, 0);
+ *         blz_lines_init(&self->lines, &self->in, 0);
+ *         while (self->rc >= 0) {
+ *             while (blz_split_next(&self->lines, &line))     // no await: they are there
+ *                 self->nr += line.len > 0;
+ *             BLZ_AWAIT(self->rc, blz_split_more(&self->lines));
+ *             if (self->rc == 0)
+ *                 break;                                      // the end
+ *         }
+ *         blz_reader_free(&self->in);
+ *         BLZ_END(self->rc);
+ *     }
+ *
+ * A reader, or a writer, belongs to one task at a time and does one thing at a time; the future of
+ * what it does is in it, so it must stay where it is meanwhile. Views point into its buffer: they
+ * hold until the next operation that is awaited, and not longer.
+ *
+ * Cancelling loses nothing: what has been read and not taken is in the buffer, and what has been
+ * written and not sent is, too. The struct says how far an operation came (`done`).
+ */
+#ifndef BLITZ_BUFIO_H
+#define BLITZ_BUFIO_H
+
+#include <blitz/codec.h>
+#include <blitz/fs.h>
+#include <blitz/stream.h>
+#include <string.h>
+
+BLZ_BEGIN_DECLS
+
+/* Bytes of somebody else. */
+typedef struct blz_view {
+    const char *data;
+    size_t len;
+} blz_view;
+
+/* ---- Reading ---- */
+
+typedef struct blz_reader {
+    blz_future future;
+    uint64_t done;     /* bytes that the last operation has handed out */
+    blz_stream stream; /* may be changed while the buffer is empty */
+    char *buf;
+    size_t size;
+    size_t pos, end;  /* unread: buf[pos, end) */
+    size_t searched_; /* of these, there is no delimiter in so many */
+    bool ended_;      /* the stream is at its end, as far as is known */
+    bool owned_, cancelled_;
+    unsigned char delimiter_;
+    int64_t (*step_)(struct blz_reader *reader, blz_cx *cx);
+    void *out_, *more_;
+    size_t len_;
+    char *into_; /* where the read in flight reads to, if not to the buffer; or NULL */
+    size_t room_, got_;
+    blz_allocator allocator_;
+    blz_io io_;
+    uint64_t reserved[2];
+} blz_reader;
+
+/*
+ * Makes a reader with a buffer of `size` bytes (0: 64 KiB): the caller's memory, which stays; or
+ * NULL, and it is allocated, with malloc or by `allocator`, which is copied. What is looked at at
+ * once, such as a line, is no longer than the buffer. 0 or -ENOMEM. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_reader_init(blz_reader *reader, blz_stream stream, void *memory,
+                                          size_t size);
+BLZ_API BLZ_NODISCARD int blz_reader_init_with(blz_reader *reader, blz_stream stream, size_t size,
+                                               const blz_allocator *allocator);
+
+/* Gives allocated memory back. The stream is not closed. All zero is fine. [any thread] */
+BLZ_API void blz_reader_free(blz_reader *reader);
+
+/* What has been read and not been taken; takes the first `n` bytes of it. Do not wait. */
+static inline blz_view blz_reader_buffered(const blz_reader *reader)
+{
+    blz_view view = {reader->buf + reader->pos, reader->end - reader->pos};
+
+    return view;
+}
+
+static inline void blz_reader_consume(blz_reader *reader, size_t n)
+{
+    reader->pos += n;
+    reader->searched_ = 0;
+}
+
+/*
+ * Awaits more bytes in the buffer: how many came; 0 is the end. -EMSGSIZE: it is full. As all that
+ * follow: or what reading the stream says. Interruptible, if the stream is. [task]
+ */
+BLZ_API blz_future *blz_reader_fill(blz_reader *reader);
+
+/*
+ * Awaits that there are `n` bytes in the buffer, and leaves them there: the number that there are,
+ * which is less only at the end. -EMSGSIZE: the buffer is smaller than that. [task]
+ */
+BLZ_API blz_future *blz_reader_peek(blz_reader *reader, size_t n);
+
+/* Reads as blz_stream_read does; what is in the buffer first. [task] */
+BLZ_API blz_future *blz_reader_read(blz_reader *reader, void *buf, size_t len);
+
+/* Reads all of `len`. -ENODATA: the end came first; `done` says how much there was. [task] */
+BLZ_API blz_future *blz_reader_read_exact(blz_reader *reader, void *buf, size_t len);
+
+/* Passes over `n` bytes: the number, which is less only at the end. [task] */
+BLZ_API blz_future *blz_reader_skip(blz_reader *reader, uint64_t n);
+
+/* Passes over everything up to a byte, and that: 1; or 0 if the end came first. [task] */
+BLZ_API blz_future *blz_reader_skip_until(blz_reader *reader, char delimiter);
+
+/*
+ * Appends to *out what comes, up to a byte and with it, or to the end: the number of bytes; 0 if
+ * there are none any more. -EMSGSIZE: there would be more than `max` bytes in *out; so many are
+ * there then. -ENOMEM. Free it with blz_bytes_free in any case. [task]
+ */
+BLZ_API blz_future *blz_reader_read_until(blz_reader *reader, char delimiter, blz_bytes *out,
+                                          size_t max);
+
+/* The same to the end, whatever comes. [task] */
+BLZ_API blz_future *blz_reader_read_to_end(blz_reader *reader, blz_bytes *out, size_t max);
+
+/*
+ * Awaits the next frame (blitz/codec.h): 1 and *frame; 0: the end, behind the last one. Errors are
+ * the codec's; -ENOBUFS: the buffer is smaller than blz_codec_room. [task]
+ */
+BLZ_API blz_future *blz_reader_frame(blz_reader *reader, blz_codec *codec, blz_view *frame);
+
+/* A stream that reads what is in the buffer and then on. Writing goes to the reader's stream. */
+BLZ_API blz_stream blz_reader_stream(blz_reader *reader);
+
+/* ---- Lines, and other parts that end with a byte ---- */
+
+/* Goes through the parts of what a reader reads. */
+typedef struct blz_split {
+    blz_reader *reader;
+    size_t max; /* of a part, without the delimiter */
+    unsigned char delimiter;
+    bool crlf; /* a CR before the delimiter is no part of it */
+    uint64_t reserved[2];
+} blz_split;
+
+/* Lines end with LF, or CR LF. `max` 0: whatever fits into the reader's buffer. */
+BLZ_API void blz_lines_init(blz_split *lines, blz_reader *reader, size_t max);
+BLZ_API void blz_split_init(blz_split *split, blz_reader *reader, char delimiter, size_t max);
+
+BLZ_API bool blz_split_rest_(blz_split *split, blz_view *part);
+
+/*
+ * The next part that is in the buffer, without its delimiter; false: none is, await blz_split_more.
+ * What is behind the last delimiter of the stream is a part, unless it is empty. Does not wait.
+ */
+static inline bool blz_split_next(blz_split *split, blz_view *part)
+{
+    blz_reader *r = split->reader;
+    const char *start = r->buf + r->pos, *from = start + r->searched_, *at;
+    size_t left = r->end - r->pos - r->searched_;
+
+    at = left > 0 ? (const char *)memchr(from, split->delimiter, left) : NULL;
+    if (blz_unlikely(!at || (size_t)(at - start) > split->max))
+        return blz_split_rest_(split, part);
+    part->data = start;
+    part->len = (size_t)(at - start);
+    r->pos += part->len + 1;
+    r->searched_ = 0;
+    if (split->crlf && part->len > 0 && at[-1] == '\r')
+        part->len--;
+    return true;
+}
+
+/*
+ * Awaits that blz_split_next has another part: 1; 0 at the end. -EMSGSIZE: it is longer than the
+ * limit, or the buffer; nothing has been taken, and blz_reader_skip_until passes over it. [task]
+ */
+BLZ_API blz_future *blz_split_more(blz_split *split);
+
+/* ---- Writing ---- */
+
+typedef struct blz_writer {
+    blz_future future;
+    uint64_t done; /* bytes of the last operation that have been taken */
+    blz_stream stream;
+    char *buf;
+    size_t size;
+    size_t pos, end; /* kept back: buf[pos, end) */
+    bool owned_, cancelled_;
+    uint8_t phase_;
+    const blz_iovec *iov_;
+    size_t count_;
+    blz_iovec rest_, both_[2];
+    blz_allocator allocator_;
+    blz_io io_;
+    uint64_t reserved[2];
+} blz_writer;
+
+/* As with readers. [any thread] */
+BLZ_API BLZ_NODISCARD int blz_writer_init(blz_writer *writer, blz_stream stream, void *memory,
+                                          size_t size);
+BLZ_API BLZ_NODISCARD int blz_writer_init_with(blz_writer *writer, blz_stream stream, size_t size,
+                                               const blz_allocator *allocator);
+
+/* Gives allocated memory back. What has not been flushed is lost. [any thread] */
+BLZ_API void blz_writer_free(blz_writer *writer);
+
+/* Puts bytes into the buffer; false: there is no room for all of them. Does not wait. */
+static inline bool blz_writer_put(blz_writer *writer, const void *data, size_t len)
+{
+    if (blz_unlikely(len > writer->size - writer->end))
+        return false;
+    if (len > 0)
+        memcpy(writer->buf + writer->end, data, len);
+    writer->end += len;
+    return true;
+}
+
+/*
+ * Writes all of it, into the buffer or, together with what is in there, to the stream: `len`. After
+ * an error, or when it is cancelled, `done` says how much of it was taken. [task]
+ */
+BLZ_API blz_future *blz_writer_write(blz_writer *writer, const void *data, size_t len);
+BLZ_API blz_future *blz_writer_writev(blz_writer *writer, const blz_iovec *iov, size_t count);
+
+/* Sends what is in the buffer, and flushes the stream: 0. [task] */
+BLZ_API blz_future *blz_writer_flush(blz_writer *writer);
+
+/* The same, and ends what is written: blz_stream_shutdown. [task] */
+BLZ_API blz_future *blz_writer_shutdown(blz_writer *writer);
+
+/* A stream that writes to it. Reading reads the writer's stream. */
+BLZ_API blz_stream blz_writer_stream(blz_writer *writer);
+
+BLZ_END_DECLS
+#endif
