@@ -202,14 +202,27 @@ static int64_t sync_fd(int fd)
     return rc < 0 ? -errno : 0;
 }
 
-/* All of the new file, on the disk. */
-static int64_t fill_new(const blz_fs_op *op, int fd, int dir, const char *name)
+enum { NO_FILE = 1 << 16 };
+
+/*
+ * The permissions of the old file, or NO_FILE. If they cannot be found out it may be one that
+ * others must not read, and that is an error.
+ */
+static int64_t old_mode(int dir, const char *name)
 {
     struct stat old;
+
+    if (fstatat(dir, name, &old, 0) < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? NO_FILE : -errno;
+    return S_ISREG(old.st_mode) ? (int64_t)(old.st_mode & 07777) : NO_FILE;
+}
+
+/* All of the new file, on the disk. Its permissions come last: writing takes some of them away. */
+static int64_t fill_new(const blz_fs_op *op, int fd, int64_t mode)
+{
     int64_t rc = blz__write_fully(op, fd, op->data, op->len);
 
-    if (rc == 0 && fstatat(dir, name, &old, 0) == 0 && S_ISREG(old.st_mode) &&
-        fchmod(fd, old.st_mode & 07777) < 0)
+    if (rc == 0 && mode != NO_FILE && fchmod(fd, (mode_t)mode) < 0)
         rc = -errno;
     return rc == 0 ? sync_fd(fd) : rc;
 }
@@ -217,16 +230,18 @@ static int64_t fill_new(const blz_fs_op *op, int fd, int dir, const char *name)
 static int64_t replace(const blz_fs_op *op, int dir, const char *name)
 {
     char temp[RANDOM_NAME + 8] = ".blitz-";
-    int64_t rc;
+    int64_t mode = old_mode(dir, name), rc;
     int fd;
 
-    do {
+    if (mode < 0)
+        return mode;
+    do { /* until it has the permissions of the old one, nobody else may read it */
         blz__random_name(temp + 7);
-        fd = blz__open_at(dir, temp, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        fd = blz__open_at(dir, temp, O_WRONLY | O_CREAT | O_EXCL, mode == NO_FILE ? 0666 : 0600);
     } while (fd == -EEXIST);
     if (fd < 0)
         return fd;
-    rc = fill_new(op, fd, dir, name);
+    rc = fill_new(op, fd, mode);
     if (close(fd) < 0 && rc == 0 && errno != EINTR)
         rc = -errno;
     if (rc == 0 && fs_is_cancelled(op))

@@ -162,6 +162,13 @@ int blz_child_kill(blz_child *child)
     return send_signal(child, SIGKILL, false);
 }
 
+bool blz__child_kill(blz_child *child)
+{
+    int rc = blz_child_kill(child);
+
+    return rc == 0 || rc == -ESRCH;
+}
+
 /* ---- dropping ---- */
 
 void blz__child_free(struct blz__child *child)

@@ -32,8 +32,9 @@ BLZ_ASYNC(terminate)
         BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, self->grace_ns,
                                              blz_child_wait(&self->wait, &self->child)));
     if (self->rc == -ETIMEDOUT || self->rc == -ECANCELED) {
-        blz_child_kill(&self->child);
-        BLZ_AWAIT_SHIELDED(self->rc, blz_child_wait(&self->wait, &self->child));
+        self->rc = blz_child_kill(&self->child);
+        if (self->rc == 0 || self->rc == -ESRCH)
+            BLZ_AWAIT_SHIELDED(self->rc, blz_child_wait(&self->wait, &self->child));
     }
     BLZ_END(self->rc);
 }
@@ -80,10 +81,8 @@ BLZ_ASYNC(run)
     if (self->rc < 0)
         goto out;
     BLZ_AWAIT(self->rc, blz_child_wait(&self->wait, &self->child));
-    if (self->rc < 0) {
-        blz_child_kill(&self->child);
+    if (self->rc < 0 && blz__child_kill(&self->child))
         BLZ_AWAIT_SHIELDED(self->status, blz_child_wait(&self->wait, &self->child));
-    }
     blz_child_drop(&self->child);
 out:
     BLZ_END(self->rc);

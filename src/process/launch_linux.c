@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -310,6 +311,14 @@ int blz__pidfd_open(pid_t pid)
 int blz__pidfd_signal(int pidfd, int signal)
 {
     return (int)SYSTEM(SYS_pidfd_send_signal, (long)pidfd, (long)signal, NULL, 0L);
+}
+
+/* Readiness is a hint; this is not. */
+bool blz__pidfd_has_ended(int pidfd)
+{
+    struct pollfd it = {.fd = pidfd, .events = POLLIN};
+
+    return poll(&it, 1, 0) == 1;
 }
 
 /* waitid learnt of them last, in 5.4: it is asked about one that cannot be. */

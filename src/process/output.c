@@ -210,10 +210,8 @@ BLZ_ASYNC(output)
     BLZ_AWAIT(self->rc, drain(self, blz__rt_allocator(blz_cx_rt(cx))));
     if (self->rc == 0)
         BLZ_AWAIT(self->rc, blz_child_wait(&self->wait, &self->child));
-    if (self->rc < 0) {
-        blz_child_kill(&self->child);
+    if (self->rc < 0 && blz__child_kill(&self->child))
         BLZ_AWAIT_SHIELDED(self->status, blz_child_wait(&self->wait, &self->child));
-    }
     hand_over(self);
     blz_child_drop(&self->child);
 out:

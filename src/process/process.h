@@ -125,6 +125,7 @@ int blz__process_launch(struct plan *plan, int *pidfd);
 int blz__pidfd_supported(void);
 int blz__pidfd_open(pid_t pid);
 int blz__pidfd_signal(int pidfd, int signal);
+bool blz__pidfd_has_ended(int pidfd);
 
 /* Its status, as blz_exit_code takes it; -EAGAIN: runs; -ECHILD. It is gone then. */
 int64_t blz__pidfd_reap(int pidfd, bool wait);
@@ -155,6 +156,12 @@ int64_t blz__child_reap(struct blz__child *child);
 
 /* Closes and frees. */
 void blz__child_free(struct blz__child *child);
+
+/*
+ * Kills it. Whether its end will come: a program that has become another user's may not be killed,
+ * and must not be waited for.
+ */
+bool blz__child_kill(blz_child *child);
 
 /* Takes over a child that has not ended; it is freed when it has. [any thread] */
 void blz__orphan_add(struct blz__child *child);

@@ -138,9 +138,13 @@ static int launch(struct spawn *s)
     rc = blz_fd_attach_to(&child->fd, s->rt, child->pidfd);
     if (rc == 0)
         return 0;
-    blz__pidfd_signal(child->pidfd, SIGKILL);
-    blz__pidfd_reap(child->pidfd, true);
-    close(child->pidfd);
+    if (blz__pidfd_signal(child->pidfd, SIGKILL) == 0) {
+        blz__pidfd_reap(child->pidfd, true);
+        close(child->pidfd);
+    } else {
+        blz__orphan_add(child); /* it is another user's already, and ends when it likes */
+        s->child = NULL;
+    }
     return fail_at(s, "register", rc);
 }
 

@@ -56,7 +56,7 @@ static blz_poll watch_poll(blz_future *self, blz_cx *cx)
         if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
             return BLZ_PENDING;
         result = self->child->result;
-        if (result < 0 || (result & BLZ_FD_READ))
+        if (result < 0 || blz__pidfd_has_ended(op->pidfd))
             break;
         self->child = blz_fd_readable(&op->io, &op->fd);
     }

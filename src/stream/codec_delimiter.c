@@ -71,7 +71,7 @@ int blz_codec_lines(blz_codec *codec, const blz_lines_options *options)
 
 /* ---- searching ---- */
 
-/* Looks on from `seen_` to `end`: where the delimiter ends, or 0 and both are brought up to date. */
+/* Looks on from `seen_` to `end`: where the delimiter ends, or 0, and both are up to date. */
 static size_t search(blz_codec *codec, const uint8_t *data, size_t end)
 {
     size_t at = codec->seen_, matched = codec->matched_;

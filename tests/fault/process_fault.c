@@ -54,6 +54,22 @@ static blz_command full_command(void)
     return cmd;
 }
 
+/* The same, with who it is; the group is that of its session. */
+static blz_command own_command(void)
+{
+    static const gid_t groups[] = {0, 1};
+    blz_command cmd;
+
+    blz_command_init_with(&cmd, "/bin/sh", test_memory());
+    blz_command_args(&cmd, (const char *const[]){"-c", "printf out; printf err >&2", NULL});
+    blz_command_session(&cmd);
+    if (geteuid() == 0) /* nobody else may */
+        blz_command_groups(&cmd, groups, 2);
+    blz_command_gid(&cmd, getegid());
+    blz_command_uid(&cmd, geteuid());
+    return cmd;
+}
+
 /* Gives the result, and checks that an output is whole. */
 static int64_t capture(blz_rt *rt, blz_command *cmd)
 {
@@ -66,9 +82,9 @@ static int64_t capture(blz_rt *rt, blz_command *cmd)
     return rc;
 }
 
-static blz_rt *warm_rt(void)
+static blz_rt *warm_rt(const char *backend)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .backend = "epoll"});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .backend = backend});
     blz_command cmd = full_command();
 
     assert_int_equal(capture(rt, &cmd), 0);
@@ -78,44 +94,81 @@ static blz_rt *warm_rt(void)
 
 /* ---- system calls ---- */
 
+struct fault {
+    enum faulty call;
+    int error;
+    const char *step; /* where it happens */
+    int least;        /* how often, at least */
+};
+
+static const struct fault full_faults[] = {
+    {FAULTY_PIPE2, EMFILE, "pipe", 2},
+    {FAULTY_CLONE, EAGAIN, "clone", 1},
+    {FAULTY_CHILD_OPENAT, EMFILE, "open stdin", 1},
+    {FAULTY_DUP3, EMFILE, "descriptors", 4},
+    {FAULTY_FCNTL, EMFILE, "descriptors", 1},
+    {FAULTY_SETPGID, EPERM, "group", 1},
+    {FAULTY_PRLIMIT, EPERM, "rlimit", 1},
+    {FAULTY_CHDIR, EACCES, "chdir", 1},
+    {FAULTY_EXECVE, ENOMEM, "exec", 1},
+    {FAULTY_FD_ATTACH, ENOMEM, "register", 1},
+};
+
+static const struct fault own_faults[] = {
+    {FAULTY_SETSID, EPERM, "session", 1},
+    {FAULTY_SETRESGID, EPERM, "gid", 1},
+    {FAULTY_SETRESUID, EAGAIN, "uid", 1},
+    {FAULTY_SETGROUPS, EPERM, "groups", 1}, /* the last: only of a privileged one */
+};
+
+static void fail_each(blz_rt *rt, blz_command *cmd, const struct fault *fault)
+{
+    int failures = 0, fds = nr_fds();
+
+    for (int n = 1;; n++) {
+        fail_call(fault->call, n, false, fault->error);
+        int64_t rc = capture(rt, cmd);
+        bool failed = stop_failing(fault->call);
+        assert_int_equal(rc, failed ? -fault->error : 0);
+        assert_int_equal(nr_fds(), fds);
+        assert_true(has_no_children());
+        if (!failed)
+            break;
+        assert_string_equal(blz_command_failed_step(cmd), fault->step);
+        failures++;
+    }
+    assert_true(failures >= fault->least);
+}
+
+static const char *const backends[] = {"io_uring", "epoll", "poll"};
+
 static void each_call_of_a_start_fails_once(void **state)
 {
-    static const struct {
-        enum faulty call;
-        int error;
-        const char *steps; /* where it may happen */
-        int least;         /* how often, at least */
-    } faults[] = {
-        {FAULTY_PIPE2, EMFILE, "pipe", 2},
-        {FAULTY_CLONE, EAGAIN, "clone", 1},
-        {FAULTY_CHILD_OPENAT, EMFILE, "open stdin", 1},
-        {FAULTY_DUP3, EMFILE, "descriptors", 4},
-        {FAULTY_FCNTL, EMFILE, "descriptors", 1},
-        {FAULTY_SETPGID, EPERM, "group", 1},
-        {FAULTY_PRLIMIT, EPERM, "rlimit", 1},
-        {FAULTY_CHDIR, EACCES, "chdir", 1},
-        {FAULTY_EXECVE, ENOMEM, "exec", 1},
-    };
-    blz_rt *rt = warm_rt();
+    size_t nr_own = sizeof own_faults / sizeof *own_faults - (geteuid() != 0);
+
+    (void)state;
+    for (int b = 0; b < 3; b++) {
+        blz_rt *rt = warm_rt(backends[b]);
+        blz_command full = full_command(), own = own_command();
+        for (size_t i = 0; i < sizeof full_faults / sizeof *full_faults; i++)
+            fail_each(rt, &full, &full_faults[i]);
+        for (size_t i = 0; i < nr_own; i++)
+            fail_each(rt, &own, &own_faults[i]);
+        blz_command_free(&full);
+        blz_command_free(&own);
+        free_rt(rt);
+    }
+}
+
+/* A pipe whose end could not be made non-blocking, where the backend wants it so. */
+static void a_pipe_that_stays_blocking_is_an_error(void **state)
+{
+    static const struct fault fault = {FAULTY_SETFL, EPERM, "pipe", 2};
+    blz_rt *rt = warm_rt("epoll");
     blz_command cmd = full_command();
 
     (void)state;
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        int failures = 0, fds = nr_fds();
-        for (int n = 1;; n++) {
-            fail_call(faults[i].call, n, false, faults[i].error);
-            int64_t rc = capture(rt, &cmd);
-            bool failed = stop_failing(faults[i].call);
-            assert_int_equal(rc, failed ? -faults[i].error : 0);
-            assert_int_equal(nr_fds(), fds);
-            assert_true(has_no_children());
-            if (!failed)
-                break;
-            assert_string_equal(blz_command_failed_step(&cmd), faults[i].steps);
-            failures++;
-        }
-        assert_true(failures >= faults[i].least);
-    }
+    fail_each(rt, &cmd, &fault);
     blz_command_free(&cmd);
     free_rt(rt);
 }
@@ -124,7 +177,7 @@ static void each_call_of_a_start_fails_once(void **state)
 
 static void each_allocation_of_a_command_fails_once(void **state)
 {
-    blz_rt *rt = warm_rt();
+    blz_rt *rt = warm_rt("epoll");
     int failures = 0;
 
     (void)state;
@@ -154,14 +207,13 @@ static void each_allocation_of_a_command_fails_once(void **state)
 }
 
 /* Each round has a fresh runtime: its descriptors are allocated in chunks. */
-static void each_allocation_of_a_capture_fails_once(void **state)
+static void fail_allocations_of_a_capture(const char *backend)
 {
     int failures = 0;
     bool failed = true;
 
-    (void)state;
     for (int n = 1; failed; n++) {
-        blz_rt *rt = new_rt(&(blz_options){.workers = 1, .backend = "epoll"});
+        blz_rt *rt = new_rt(&(blz_options){.workers = 1, .backend = backend});
         blz_command cmd = full_command();
         assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
         memory_fail_at(the_memory(), n, false);
@@ -175,6 +227,13 @@ static void each_allocation_of_a_capture_fails_once(void **state)
         free_rt(rt);
     }
     assert_true(failures >= 5); /* plan, child, descriptors, two streams */
+}
+
+static void each_allocation_of_a_capture_fails_once(void **state)
+{
+    (void)state;
+    for (int b = 0; b < 3; b++)
+        fail_allocations_of_a_capture(backends[b]);
 }
 
 /* ---- orphans ---- */
@@ -237,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_call_of_a_start_fails_once),
+        TEST(a_pipe_that_stays_blocking_is_an_error),
         TEST(each_allocation_of_a_command_fails_once),
         TEST(each_allocation_of_a_capture_fails_once),
         TEST(orphans_that_could_not_be_watched_are_found_later),

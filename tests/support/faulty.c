@@ -26,10 +26,15 @@ void fail_call(enum faulty call, int n, bool all, int error)
     __atomic_store_n(&faults[call].left, n, __ATOMIC_RELEASE);
 }
 
+bool has_failed(enum faulty call)
+{
+    return __atomic_load_n(&faults[call].failed, __ATOMIC_ACQUIRE);
+}
+
 bool stop_failing(enum faulty call)
 {
     __atomic_store_n(&faults[call].left, 0, __ATOMIC_RELEASE);
-    return __atomic_load_n(&faults[call].failed, __ATOMIC_ACQUIRE);
+    return has_failed(call);
 }
 
 int error_of(enum faulty call)

@@ -52,6 +52,36 @@ enum faulty {
     FAULTY_COPY_FILE_RANGE,
     FAULTY_INOTIFY_INIT1,
     FAULTY_INOTIFY_ADD_WATCH,
+    FAULTY_INOTIFY_RM_WATCH,
+    FAULTY_READ, /* this and the next ones of regular files only */
+    FAULTY_WRITE,
+    FAULTY_CLOSE, /* it is closed all the same */
+    FAULTY_FDATASYNC,
+    FAULTY_FALLOCATE,
+    FAULTY_FCHMOD,
+    FAULTY_FUTIMENS,
+    FAULTY_FLOCK,
+    FAULTY_LSEEK,
+    FAULTY_FSTATFS,
+    FAULTY_FSTATAT,
+    FAULTY_STAT,
+    FAULTY_UNLINK,
+    FAULTY_RMDIR,
+    FAULTY_RENAME,
+    FAULTY_LINK,
+    FAULTY_SYMLINK,
+    FAULTY_CHMOD,
+    FAULTY_FACCESSAT,
+    FAULTY_UTIMENSAT,
+    FAULTY_READLINK,
+    FAULTY_REALPATH,
+    FAULTY_READDIR,
+    FAULTY_GETRANDOM,
+    FAULTY_SETFL,       /* fcntl with F_SETFL */
+    FAULTY_FICLONE,     /* ioctl with that */
+    FAULTY_OPENAT2,     /* by syscall */
+    FAULTY_URING_FILE,  /* a request of a file: the ring answers -EBADF, whatever the error */
+    FAULTY_URING_SHORT, /* a request of a file: the ring moves one byte */
     /* faulty_process.c: what src/process calls */
     FAULTY_PIPE2,
     FAULTY_CLONE,
@@ -62,6 +92,15 @@ enum faulty {
     FAULTY_PRLIMIT,
     FAULTY_CHDIR,
     FAULTY_EXECVE,
+    FAULTY_SETSID,
+    FAULTY_SETGROUPS,
+    FAULTY_SETRESGID,
+    FAULTY_SETRESUID,
+    FAULTY_PIDFD_OPEN,        /* this and the next one in the parent */
+    FAULTY_PIDFD_SEND_SIGNAL, /* */
+    FAULTY_WAITID,
+    FAULTY_FD_ATTACH,   /* blz_fd_attach and _to: return the error */
+    FAULTY_FD_READABLE, /* blz_fd_readable: is so at once, whatever the error */
     NR_FAULTY,
 };
 
@@ -72,6 +111,9 @@ void fail_call(enum faulty call, int n, bool all, int error);
 int error_of(enum faulty call);
 bool fails(enum faulty call);
 bool syscall_fails(long number); /* faulty_process.c */
+
+/* Whether one has failed since fail_call. */
+bool has_failed(enum faulty call);
 
 /* No call fails any more. Whether one did since fail_call. */
 bool stop_failing(enum faulty call);

@@ -6,9 +6,14 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <linux/fs.h>
+#include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* What the linker is asked for, so that this file is found. */
@@ -49,6 +54,94 @@ WRAP(FAULTY_INOTIFY_INIT1, int, -1, inotify_init1, (int flags), (flags))
 WRAP(FAULTY_INOTIFY_ADD_WATCH, int, -1, inotify_add_watch,
      (int fd, const char *path, uint32_t mask), (fd, path, mask))
 
+WRAP(FAULTY_INOTIFY_RM_WATCH, int, -1, inotify_rm_watch, (int fd, int id), (fd, id))
+WRAP(FAULTY_FDATASYNC, int, -1, fdatasync, (int fd), (fd))
+WRAP(FAULTY_FALLOCATE, int, -1, fallocate, (int fd, int mode, off_t at, off_t len),
+     (fd, mode, at, len))
+WRAP(FAULTY_FCHMOD, int, -1, fchmod, (int fd, mode_t mode), (fd, mode))
+WRAP(FAULTY_FUTIMENS, int, -1, futimens, (int fd, const struct timespec *times), (fd, times))
+WRAP(FAULTY_FLOCK, int, -1, flock, (int fd, int how), (fd, how))
+WRAP(FAULTY_LSEEK, off_t, -1, lseek, (int fd, off_t at, int whence), (fd, at, whence))
+WRAP(FAULTY_FSTATFS, int, -1, fstatfs, (int fd, struct statfs *fs), (fd, fs))
+WRAP(FAULTY_FSTATAT, int, -1, fstatat, (int dir, const char *path, struct stat *st, int flags),
+     (dir, path, st, flags))
+WRAP(FAULTY_STAT, int, -1, stat, (const char *path, struct stat *st), (path, st))
+WRAP(FAULTY_UNLINK, int, -1, unlink, (const char *path), (path))
+WRAP(FAULTY_RMDIR, int, -1, rmdir, (const char *path), (path))
+WRAP(FAULTY_RENAME, int, -1, rename, (const char *from, const char *to), (from, to))
+WRAP(FAULTY_LINK, int, -1, link, (const char *from, const char *to), (from, to))
+WRAP(FAULTY_SYMLINK, int, -1, symlink, (const char *text, const char *to), (text, to))
+WRAP(FAULTY_CHMOD, int, -1, chmod, (const char *path, mode_t mode), (path, mode))
+WRAP(FAULTY_FACCESSAT, int, -1, faccessat, (int dir, const char *path, int mode, int flags),
+     (dir, path, mode, flags))
+WRAP(FAULTY_UTIMENSAT, int, -1, utimensat,
+     (int dir, const char *path, const struct timespec *times, int flags),
+     (dir, path, times, flags))
+WRAP(FAULTY_READLINK, ssize_t, -1, readlink, (const char *path, char *buf, size_t size),
+     (path, buf, size))
+WRAP(FAULTY_REALPATH, char *, NULL, realpath, (const char *path, char *buf), (path, buf))
+WRAP(FAULTY_READDIR, struct dirent *, NULL, readdir, (DIR * dir), (dir))
+WRAP(FAULTY_GETRANDOM, ssize_t, -1, getrandom, (void *buf, size_t size, unsigned flags),
+     (buf, size, flags))
+
+/* ---- of regular files: pipes and eventfds are the library's own business ---- */
+
+static bool is_regular(int fd)
+{
+    struct stat st;
+
+    return __real_fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+#define WRAP_REGULAR(which, result, name, params, args)                          \
+    result __real_##name params;                                                 \
+    result __wrap_##name params;                                                 \
+    result __wrap_##name params                                                  \
+    {                                                                            \
+        return is_regular(fd) && fails(which) ? (result)-1 : __real_##name args; \
+    }
+
+WRAP_REGULAR(FAULTY_READ, ssize_t, read, (int fd, void *buf, size_t size), (fd, buf, size))
+WRAP_REGULAR(FAULTY_WRITE, ssize_t, write, (int fd, const void *buf, size_t size), (fd, buf, size))
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+    bool regular = is_regular(fd);
+    int rc = __real_close(fd);
+
+    return regular && fails(FAULTY_CLOSE) ? -1 : rc;
+}
+
+/* ---- with a varying number of arguments ---- */
+
+int __real_fcntl(int fd, int what, ...);
+int __wrap_fcntl(int fd, int what, ...);
+int __wrap_fcntl(int fd, int what, ...)
+{
+    va_list args;
+    long arg;
+
+    va_start(args, what);
+    arg = va_arg(args, long);
+    va_end(args);
+    return what == F_SETFL && fails(FAULTY_SETFL) ? -1 : __real_fcntl(fd, what, arg);
+}
+
+int __real_ioctl(int fd, unsigned long what, ...);
+int __wrap_ioctl(int fd, unsigned long what, ...);
+int __wrap_ioctl(int fd, unsigned long what, ...)
+{
+    va_list args;
+    long arg;
+
+    va_start(args, what);
+    arg = va_arg(args, long);
+    va_end(args);
+    return what == FICLONE && fails(FAULTY_FICLONE) ? -1 : __real_ioctl(fd, what, arg);
+}
+
 int __real_openat(int dir, const char *path, int flags, ...);
 int __wrap_openat(int dir, const char *path, int flags, ...);
 int __wrap_openat(int dir, const char *path, int flags, ...)
@@ -63,3 +156,24 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
     }
     return fails(FAULTY_OPENAT) ? -1 : __real_openat(dir, path, flags, mode);
 }
+
+/* ---- the ring's answers ---- */
+
+#ifdef BLZ_HAVE_URING
+#include <liburing.h>
+
+struct io;
+void __real_blz__uring_prep_file(struct io_uring_sqe *sqe, const struct io *io);
+void __wrap_blz__uring_prep_file(struct io_uring_sqe *sqe, const struct io *io);
+
+/* A request is changed into one that cannot succeed, or that moves less than was asked for. */
+void __wrap_blz__uring_prep_file(struct io_uring_sqe *sqe, const struct io *io)
+{
+    __real_blz__uring_prep_file(sqe, io);
+    if (error_of(FAULTY_URING_FILE))
+        sqe->fd = -1;
+    if (sqe->len > 1 && (sqe->opcode == IORING_OP_READ || sqe->opcode == IORING_OP_WRITE) &&
+        error_of(FAULTY_URING_SHORT))
+        sqe->len = 1;
+}
+#endif
