@@ -18,6 +18,7 @@
 #include <blitz/dns.h>
 #include <blitz/fd.h>
 #include <blitz/file.h>
+#include <blitz/frames.h>
 #include <blitz/fs.h>
 #include <blitz/future.h>
 #include <blitz/io.h>

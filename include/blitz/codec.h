@@ -15,9 +15,10 @@
  *     // 0: the rest of buf is the beginning of a line; come again with more behind it
  *
  * A codec is a plain value: settings, and how far it has come in one stream. Nothing here reads,
- * waits or allocates. It may be fed byte by byte or with everything at once, and finds the same
- * frames, looking at each byte once. A frame that is too long is refused as soon as that is
- * certain: a length of 2^63 costs its header, and an endless line `max` bytes.
+ * waits or allocates; for that see blitz/frames.h. It may be fed byte by byte or with everything
+ * at once, and finds the same frames, looking at each byte once. A frame that is too long is
+ * refused as soon as that is certain: a length of 2^63 costs its header, and an endless line `max`
+ * bytes.
  *
  * After a frame that is too long, either nothing more is decoded (the default: what follows can
  * hardly be meant), or, with `skip_too_long`, it is passed over and decoding goes on behind it: an
