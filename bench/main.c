@@ -22,6 +22,7 @@ static const struct bench *const tables[] = {
     channel_benches,
     process_benches,
     file_benches,
+    lines_benches,
 #ifndef BLITZ_BENCH_SHARED
     wake_benches,
 #endif

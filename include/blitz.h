@@ -34,6 +34,7 @@
 #include <blitz/signal.h>
 #include <blitz/socket.h>
 #include <blitz/stats.h>
+#include <blitz/stdio.h>
 #include <blitz/stream.h>
 #include <blitz/task.h>
 #include <blitz/tcp.h>
