@@ -77,6 +77,8 @@ static void note_written(blz_writer *w, size_t n)
     if (w->pos == w->end)
         w->pos = w->end = 0;
     n -= first;
+    if (n == 0)
+        return; /* there may be no rest at all */
     w->rest_.base = (char *)w->rest_.base + n;
     w->rest_.len -= n;
     w->done += n;
