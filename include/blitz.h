@@ -31,6 +31,7 @@
 #include <blitz/runtime.h>
 #include <blitz/rwlock.h>
 #include <blitz/semaphore.h>
+#include <blitz/shutdown.h>
 #include <blitz/signal.h>
 #include <blitz/socket.h>
 #include <blitz/stats.h>
