@@ -3,8 +3,8 @@
  * A connection: requests are read, answered in the order in which they came, and the replies sent
  * when nothing is left to answer, or when they are many.
  *
- * When the server stops, its connections are cancelled. That ends those that wait for a request, and
- * none that is in the middle of one: everything but that wait is shielded, until the runtime's
+ * When the server stops, its connections are cancelled. That ends those that wait for a request,
+ * and none that is in the middle of one: everything but that wait is shielded, until the runtime's
  * patience ends.
  *
  * The functions here have results like those of the parser: a negative status (-300 and below) that
@@ -117,7 +117,7 @@ static void put_listing(struct connection *c, struct bytes *page)
         bytes_add(&c->stream.out, page->data, page->len);
 }
 
-/* A file that was not what it seemed: as long as nothing of the reply has left, it can be taken back. */
+/* A file that was not what it seemed: the reply can be taken back as long as nothing has left. */
 static int64_t take_back(struct answer *self)
 {
     struct bytes *out = &self->c->stream.out;

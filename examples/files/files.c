@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program. The main task takes a slot, accepts a connection into it, and so on, until there is a
- * signal to stop: when all slots are in use, clients wait in the system's queue. When it returns,
+ * The program. The main task takes a slot, accepts a connection into it, and so on, until there is
+ * a signal to stop: when all slots are in use, clients wait in the system's queue. When it returns,
  * the runtime shuts down: it cancels the connections, and gives those that are in the middle of a
  * request some time to finish it.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One file, by a task. Files have their turn in the order in which they were submitted, and each
- * one passes it on. It is waited for at the end of the file, or before that, when the output has become
- * too much to keep.
+ * one passes it on. It is waited for at the end of the file, or before that, when the output has
+ * become too much to keep.
  *
  * There is a slot more than there are tasks: the turn behind a file is made before that file is
  * begun. The slot is free by then, because a task that passes the turn on has no more use for its
