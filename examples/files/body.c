@@ -2,8 +2,8 @@
 /*
  * Files on their way to the client. A small one is read to where its headers are, and leaves
  * together with them, and perhaps with the replies to other requests. A large one is never here:
- * the system moves it from its memory to the socket. In pieces, so that a client that takes them too
- * slowly is noticed.
+ * the system moves it from its memory to the socket. In pieces, so that a client that takes them
+ * too slowly is noticed.
  */
 #include "files.h"
 
