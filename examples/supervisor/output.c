@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What services say. Whole lines are printed together, behind the name of who said them; who prints
- * holds a lock, so that no two of them mix. A line that is too long is printed in pieces.
+ * What services say. A line is written at once, behind the name of who said it, so that no two of
+ * them mix; where the system may divide it, a lock keeps the others away. A line that is too long
+ * is written in pieces.
  */
 #include "supervisor.h"
 
@@ -30,7 +31,7 @@ int standard_output(blz_stream *stream)
     return rc;
 }
 
-/* The next line of `in`, with a name in front, as what is to be written. False: it has no end yet. */
+/* The next line of `in`, behind a name, as what is to be written. False: it has no end yet. */
 static bool next_line(struct capture *self, bool at_end)
 {
     char *from = self->in + self->done;

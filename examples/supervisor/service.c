@@ -126,8 +126,6 @@ BLZ_ASYNC(life)
     else if (blz_child_pid(&self->child) > 0) /* also if its output could not be read */
         BLZ_AWAIT_SHIELDED(self->status, BLZ_FUTURE(self->stop, stop_child, .child = &self->child,
                                                     .service = self->service));
-    if (blz_child_pid(&self->child) > 0 || self->rc == 0)
-        report(self->service->definition->name, self->status);
     if (self->output.task) {
         /* All that it has said; unless something that it has left behind goes on talking. */
         BLZ_AWAIT_SHIELDED(self->rc, blz_with_timeout(&self->limit, BLZ_SEC,
@@ -137,6 +135,8 @@ BLZ_ASYNC(life)
             blz_handle_detach(&self->output);
         }
     }
+    if (blz_child_pid(&self->child) > 0)
+        report(self->service->definition->name, self->status);
     blz_child_drop(&self->child);
     BLZ_END(self->stopped ? -ECANCELED : self->status);
 }

@@ -77,7 +77,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- output.c ---- */
 
-enum { LINE = 4096, NAME = 64 };
+enum { LINE = 4000, NAME = 64 }; /* together less than what a pipe takes at once, PIPE_BUF */
 
 /* Copies what is read from a pipe to the output, each line behind a name, until its end. */
 struct capture {

@@ -28,8 +28,7 @@ class Supervisor:
         self.file.write_text(config)
         self.said = ""
         self.process = subprocess.Popen([PROGRAM, str(self.file)], stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, cwd=folder,
-                                        start_new_session=True, **options)
+                                        stderr=subprocess.STDOUT, cwd=folder, **options)
         os.set_blocking(self.process.stdout.fileno(), False)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
