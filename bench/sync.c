@@ -6,12 +6,12 @@
 
 /* What the tasks of one run share. */
 struct contest {
-    blz_mutex mutex;
-    blz_semaphore semaphore;
-    blz_rwlock rwlock;
-    uint64_t rounds; /* of each task */
-    uint64_t count;  /* guarded by the mutex */
-    bool yields;     /* while holding it */
+    _Alignas(64) blz_mutex mutex;
+    _Alignas(64) blz_semaphore semaphore;
+    _Alignas(64) blz_rwlock rwlock;
+    _Alignas(64) uint64_t count; /* guarded by the mutex */
+    uint64_t rounds;             /* of each task */
+    bool yields;                 /* while holding it */
 };
 
 struct locker {
@@ -139,13 +139,18 @@ static void run_contest(struct run *run, starter start, uint64_t tasks, bool yie
 
 /* ---- alone, in the measuring task itself ---- */
 
+/*
+ * What is shared lies apart from the frames that use it, as it would in a program. In one cache
+ * line with the op, a lock costs 4 ns more: an atomic operation waits for the stores around it.
+ */
+static struct contest alone;
+
 struct locks_alone {
     BLZ_FRAME;
-    struct run *run;
-    uint64_t left, count;
-    int64_t rc;
-    blz_mutex mutex;
     blz_mutex_op op;
+    struct run *run;
+    uint64_t left;
+    int64_t rc;
 };
 
 BLZ_ASYNC(locks_alone)
@@ -153,32 +158,30 @@ BLZ_ASYNC(locks_alone)
     BLZ_BEGIN;
     bench_start(self->run);
     for (self->left = self->run->n; self->left > 0; self->left--) {
-        BLZ_AWAIT(self->rc, blz_mutex_lock(&self->op, &self->mutex));
-        self->count++;
-        blz_mutex_unlock(&self->mutex);
+        BLZ_AWAIT(self->rc, blz_mutex_lock(&self->op, &alone.mutex));
+        alone.count++;
+        blz_mutex_unlock(&alone.mutex);
     }
     bench_stop(self->run);
-    bench_check(self->count == self->run->n ? 0 : -EPROTO, "count");
+    bench_check(alone.count == self->run->n ? 0 : -EPROTO, "count");
     BLZ_END(0);
 }
 
 struct acquires_alone {
     BLZ_FRAME;
+    blz_semaphore_op op;
     struct run *run;
     uint64_t left;
     int64_t rc;
-    blz_semaphore semaphore;
-    blz_semaphore_op op;
 };
 
 BLZ_ASYNC(acquires_alone)
 {
     BLZ_BEGIN;
-    blz_semaphore_init(&self->semaphore, 4);
     bench_start(self->run);
     for (self->left = self->run->n; self->left > 0; self->left--) {
-        BLZ_AWAIT(self->rc, blz_semaphore_acquire(&self->op, &self->semaphore, 1));
-        blz_semaphore_release(&self->semaphore, 1);
+        BLZ_AWAIT(self->rc, blz_semaphore_acquire(&self->op, &alone.semaphore, 1));
+        blz_semaphore_release(&alone.semaphore, 1);
     }
     bench_stop(self->run);
     BLZ_END(0);
@@ -186,11 +189,13 @@ BLZ_ASYNC(acquires_alone)
 
 static void mutex_uncontended(struct run *run)
 {
+    alone = (struct contest){.mutex = BLZ_MUTEX_INIT};
     bench_check(BLZ_BLOCK_ON(run->rt, locks_alone, .run = run), "mutex_uncontended");
 }
 
 static void sem_uncontended(struct run *run)
 {
+    alone = (struct contest){.semaphore = BLZ_SEMAPHORE_INIT(4)};
     bench_check(BLZ_BLOCK_ON(run->rt, acquires_alone, .run = run), "sem_uncontended");
 }
 

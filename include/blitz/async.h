@@ -83,16 +83,22 @@
  * Waits until `future_expr` (an expression of type blz_future *) is ready; `dst` gets its result.
  * A statement. Refused with -ECANCELED in a cancelled scope.
  */
-#define BLZ_AWAIT(dst, future_expr)                                      \
-    do {                                                                 \
-        blz_await_start_(&self->blz_frame, (future_expr), __LINE__, cx); \
-        BLZ_GUARD_SHOW_;                                                 \
-        __attribute__((fallthrough));                                    \
-    case __LINE__:                                                       \
-        BLZ_GUARD_HIDE_;                                                 \
-        if (blz_await_poll_(&self->blz_frame, cx) == BLZ_PENDING)        \
-            return BLZ_PENDING;                                          \
-        (dst) = blz_await_result_(&self->blz_frame);                     \
+#define BLZ_AWAIT(dst, future_expr)                                                              \
+    do {                                                                                         \
+        {                                                                                        \
+            int64_t blz_result_;                                                                 \
+            if (blz_await_first_(&self->blz_frame, (future_expr), __LINE__, cx, &blz_result_)) { \
+                (dst) = blz_result_;                                                             \
+                break;                                                                           \
+            }                                                                                    \
+        }                                                                                        \
+        return BLZ_PENDING;                                                                      \
+        BLZ_GUARD_SHOW_;                                                                         \
+    case __LINE__:                                                                               \
+        BLZ_GUARD_HIDE_;                                                                         \
+        if (blz_await_poll_(&self->blz_frame, cx) == BLZ_PENDING)                                \
+            return BLZ_PENDING;                                                                  \
+        (dst) = blz_await_result_(&self->blz_frame);                                             \
     } while (0)
 
 /* The same, and holds off a cancellation until it is done. For cleanup that itself must wait. */
@@ -322,6 +328,35 @@ static inline blz_poll blz_await_poll_(blz_future *self, blz_cx *cx)
     self->flags &= ~BLZ_FUTURE_FRESH_;
     child->flags &= ~BLZ_FUTURE_FRESH_;
     return BLZ_READY;
+}
+#endif
+
+/*
+ * The first poll. A child that is ready at once leaves no trace in the frame: most awaits of locks
+ * and channels are of that kind. While a future is polled nobody looks at who awaits it.
+ */
+#ifndef BLZ_DEBUG_FRAMES
+static inline bool blz_await_first_(blz_future *self, blz_future *child, uint32_t line, blz_cx *cx,
+                                    int64_t *result)
+{
+    if (blz_unlikely(blz_cancelled(cx)))
+        blz_await_refuse_(child, cx, -ECANCELED);
+    if (blz_await_child_(child, cx) == BLZ_PENDING) {
+        self->child = child;
+        self->line = line;
+        return false;
+    }
+    *result = child->result;
+    return true;
+}
+#else
+static inline bool blz_await_first_(blz_future *self, blz_future *child, uint32_t line, blz_cx *cx,
+                                    int64_t *result)
+{
+    blz_await_start_(self, child, line, cx);
+    (void)blz_await_poll_(self, cx); /* pending for sure */
+    (void)result;
+    return false;
 }
 #endif
 
