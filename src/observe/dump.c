@@ -128,6 +128,16 @@ static void add_line(struct dump *d, const blz_task *task, const char *state, bo
     end_line(d);
 }
 
+/* A task that runs another one, which it joins, counts as queued meanwhile. */
+static bool is_polled(const blz_rt *rt, const blz_task *task)
+{
+    for (uint32_t i = 0; i < rt->nr_workers; i++)
+        /* relaxed: it is a guess, and nothing is read through it */
+        if (blz__load(&rt->workers[i].current, RELAXED) == task)
+            return true;
+    return false;
+}
+
 static void visit(void *arg, blz_task *task)
 {
     struct dump *d = arg;
@@ -140,7 +150,7 @@ static void visit(void *arg, blz_task *task)
         if (task_state_unclaim(&task->state) == TASK_QUEUE)
             task_list_append(&d->woken, task);
     } else {
-        add_line(d, task, state & TASK_RUNNING ? "running" : "queued", false);
+        add_line(d, task, is_polled(d->rt, task) ? "running" : "queued", false);
     }
 }
 

@@ -11,16 +11,20 @@
  *
  *   idle       none of them          waits for a waker
  *   scheduled  NOTIFIED              is in exactly one queue, or about to be put into one
- *   running    RUNNING               a worker polls it (or a dump reads it)
- *   rerun      RUNNING | NOTIFIED    woken while running: scheduled when the poll ends
+ *   running    RUNNING               a worker polls it, or will, from its queue; or a dump reads it
+ *   rerun      RUNNING | NOTIFIED    woken while running: the next poll answers it
  *   complete   COMPLETE              its result is valid for ever
  *
  * That "scheduled" is NOTIFIED without RUNNING makes the end of a poll one subtraction: whoever
  * clears RUNNING sees in the old value whether it must queue the task.
  *
+ * A wake makes an idle task running at once: whoever takes it from its queue need not change the
+ * word again. So a task that waits and is woken, over and over, costs two atomic operations each
+ * time, and not three.
+ *
  *   event        idle        scheduled   running     rerun      complete   who acts next
  *   ---------------------------------------------------------------------------------------
- *   wake         scheduled   same (1)    rerun       same (1)   same       waker: queues, if idle
+ *   wake         running     same (1)    rerun       same (1)   same       waker: queues, if idle
  *   + a group    the same, and the group's bit is set in the same step     the same
  *   cancel       scheduled   + CANCEL    rerun       + CANCEL   same       same as wake
  *                + CANCEL                + CANCEL
@@ -48,7 +52,7 @@
  * - While a task is scheduled or running, and its word shows one reference, nobody else can touch
  *   the word: there is no handle, no waker, and a claim needs it idle. The worker then starts and
  *   completes it with plain stores.
- * - A worker that starts a task adds BIAS references in the same operation. Wakers made during
+ * - Whoever makes a task running adds BIAS references in the same operation. Wakers made during
  *   the poll are taken from these; the rest goes back with the operation that ends the poll.
  *
  * JOIN: the join-waker slot of the header is filled, and belongs to the worker that will complete
@@ -109,8 +113,8 @@ static inline uint64_t task_state_new(bool handle, bool pinned)
 }
 
 /*
- * Before a poll: scheduled -> running, or, if the task stayed running over a yield, answers the
- * wakes that came meanwhile. Only the worker that took the task from its queue calls this. `alone`
+ * Before a poll: scheduled -> running, or, if the task is running already (it was woken, or stayed
+ * so over a yield), answers the wakes that came meanwhile. Only the worker that took the task from its queue calls this. `alone`
  * is the number of references with which the word is ours alone: 1, or 2 if the caller also has
  * the handle. Returns the word as it was.
  */
@@ -178,12 +182,15 @@ static inline enum task_action task_state_wake_group(uint64_t *word, uint64_t gr
     uint64_t state = blz__load(word, RELAXED), next;
 
     do {
-        next = state & TASK_COMPLETE ? state : state | TASK_NOTIFIED | group;
+        if ((state & TASK_LIFECYCLE) == 0)
+            next = (state | group) + TASK_RUNNING + TASK_BIAS * TASK_REF;
+        else
+            next = state & TASK_COMPLETE ? state : state | TASK_NOTIFIED | group;
         if (consume)
             next -= TASK_REF;
         else if (state & TASK_COMPLETE)
             return TASK_NOTHING;
-        /* release: pairs with the acquire in start or resume; acquire: for a last reference */
+        /* release: pairs with the acquire in begin; acquire: for a last reference */
     } while (!blz__cas_weak(word, &state, next, ACQ_REL, RELAXED));
     if (task_state_refs(next) == 0)
         return TASK_DESTROY;

@@ -25,6 +25,7 @@ static uint32_t data[MAX_WAKERS];
 
 /* ghosts */
 static bool woken[MAX_WAKERS], answered[MAX_WAKERS], keep_memory;
+static bool brought[MAX_WAKERS]; /* it is in the queue because of this wake */
 static unsigned polls, queueings, destructions;
 
 static uint64_t refs(uint64_t count)
@@ -40,7 +41,7 @@ static void set_up(uint64_t state)
     polls = queueings = destructions = phase = 0;
     keep_memory = false;
     for (int i = 0; i < MAX_WAKERS; i++)
-        woken[i] = answered[i] = false;
+        woken[i] = answered[i] = brought[i] = false;
 }
 
 /* ---- around the word ---- */
@@ -76,22 +77,23 @@ static bool take(void)
 
 /* ---- the worker ---- */
 
-/* Every wake up to here is answered by the poll that begins now. */
-static void answer_wakes(void)
+/* All wakes up to here are answered by the poll that begins now, or just what queued the task. */
+static void answer_wakes(bool all)
 {
-    for (int i = 0; i < MAX_WAKERS; i++)
-        if (woken[i]) {
+    for (int i = 0; i < MAX_WAKERS; i++) {
+        if (brought[i] || (all && woken[i])) {
             blz__plain_read(&data[i]);
             answered[i] = true;
         }
+        brought[i] = false;
+    }
 }
 
 static uint64_t begin(void)
 {
     uint64_t was = task_state_begin(&task->word, 1);
 
-    if (!(was & TASK_RUNNING) || (was & TASK_NOTIFIED))
-        answer_wakes();
+    answer_wakes(!(was & TASK_RUNNING) || (was & TASK_NOTIFIED));
     polls++;
     blz__plain_write(&task->frame);
     return was;
@@ -140,6 +142,7 @@ static void wake(unsigned i, bool consume)
     blz__plain_write(&data[i]);
     enum task_action action = task_state_wake(&task->word, consume);
     woken[i] = true;
+    brought[i] = action == TASK_QUEUE;
     answered[i] = false;
     act(action);
 }
