@@ -3,8 +3,8 @@
  * A scalar that is set through its address before an await and used after it. gcc does not follow
  * those.
  *
- * clang -O0: variable 'n' may be uninitialized
- * clang -O2: variable 'n' may be uninitialized
+ * clang -O0: variable 'n' (may be|is used) uninitialized
+ * clang -O2: variable 'n' (may be|is used) uninitialized
  * checker:   `n` is used .* value is lost at the await
  */
 #include "case.h"
