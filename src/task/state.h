@@ -114,9 +114,9 @@ static inline uint64_t task_state_new(bool handle, bool pinned)
 
 /*
  * Before a poll: scheduled -> running, or, if the task is running already (it was woken, or stayed
- * so over a yield), answers the wakes that came meanwhile. Only the worker that took the task from its queue calls this. `alone`
- * is the number of references with which the word is ours alone: 1, or 2 if the caller also has
- * the handle. Returns the word as it was.
+ * so over a yield), answers the wakes that came meanwhile. Only the worker that took the task from
+ * its queue calls this. `alone` is the number of references with which the word is ours alone: 1,
+ * or 2 if the caller also has the handle. Returns the word as it was.
  */
 static inline uint64_t task_state_begin(uint64_t *word, uint32_t alone)
 {
