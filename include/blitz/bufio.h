@@ -48,17 +48,21 @@ typedef struct blz_view {
 
 /* ---- Reading ---- */
 
+#define BLZ_READER_FOUND 32 /* delimiters that are looked for in one go */
+
 typedef struct blz_reader {
     blz_future future;
     uint64_t done;     /* bytes that the last operation has handed out */
     blz_stream stream; /* may be changed while the buffer is empty */
     char *buf;
     size_t size;
-    size_t pos, end;  /* unread: buf[pos, end) */
-    size_t searched_; /* of these, there is no delimiter in so many */
-    bool ended_;      /* the stream is at its end, as far as is known */
+    size_t pos, end; /* unread: buf[pos, end) */
+    size_t scanned_; /* up to here all delimiters are known: those in found_ */
+    bool ended_;     /* the stream is at its end, as far as is known */
     bool owned_, cancelled_;
     unsigned char delimiter_;
+    unsigned nr_found_, found_at_; /* places in found_, and which of them is next */
+    const void *found_for_;
     int64_t (*step_)(struct blz_reader *reader, blz_cx *cx);
     void *out_, *more_;
     size_t len_;
@@ -67,6 +71,7 @@ typedef struct blz_reader {
     blz_allocator allocator_;
     blz_io io_;
     uint64_t reserved[2];
+    size_t found_[BLZ_READER_FOUND];
 } blz_reader;
 
 /*
@@ -93,7 +98,8 @@ static inline blz_view blz_reader_buffered(const blz_reader *reader)
 static inline void blz_reader_consume(blz_reader *reader, size_t n)
 {
     reader->pos += n;
-    reader->searched_ = 0;
+    reader->scanned_ = 0;
+    reader->nr_found_ = reader->found_at_ = 0;
 }
 
 /*
@@ -155,7 +161,7 @@ typedef struct blz_split {
 BLZ_API void blz_lines_init(blz_split *lines, blz_reader *reader, size_t max);
 BLZ_API void blz_split_init(blz_split *split, blz_reader *reader, char delimiter, size_t max);
 
-BLZ_API bool blz_split_rest_(blz_split *split, blz_view *part);
+BLZ_API bool blz_split_search_(blz_split *split, blz_view *part);
 
 /*
  * The next part that is in the buffer, without its delimiter; false: none is, await blz_split_more.
@@ -164,18 +170,18 @@ BLZ_API bool blz_split_rest_(blz_split *split, blz_view *part);
 static inline bool blz_split_next(blz_split *split, blz_view *part)
 {
     blz_reader *r = split->reader;
-    const char *start = r->buf + r->pos, *from = start + r->searched_, *at;
-    size_t left = r->end - r->pos - r->searched_;
+    size_t at, len;
 
-    at = left > 0 ? (const char *)memchr(from, split->delimiter, left) : NULL;
-    if (blz_unlikely(!at || (size_t)(at - start) > split->max))
-        return blz_split_rest_(split, part);
-    part->data = start;
-    part->len = (size_t)(at - start);
-    r->pos += part->len + 1;
-    r->searched_ = 0;
-    if (split->crlf && part->len > 0 && at[-1] == '\r')
-        part->len--;
+    if (blz_unlikely(r->found_at_ == r->nr_found_ || r->found_for_ != split))
+        return blz_split_search_(split, part);
+    at = r->found_[r->found_at_];
+    len = at - r->pos;
+    if (blz_unlikely(len > split->max))
+        return blz_split_search_(split, part);
+    part->data = r->buf + r->pos;
+    part->len = split->crlf && len > 0 && r->buf[at - 1] == '\r' ? len - 1 : len;
+    r->found_at_++;
+    r->pos = at + 1;
     return true;
 }
 

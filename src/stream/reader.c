@@ -47,12 +47,12 @@ void blz_reader_free(blz_reader *reader)
         blz__free(&reader->allocator_, reader->buf, reader->size, 64);
     reader->owned_ = false;
     reader->buf = NULL;
-    reader->size = reader->pos = reader->end = reader->searched_ = 0;
+    reader->size = reader->pos = reader->end = 0;
 }
 
 /* ---- the loop ---- */
 
-/* Makes room behind what is there, unless there is plenty. */
+/* Makes room behind what is there, unless there is plenty. Places are others from then on. */
 static void compact(blz_reader *r)
 {
     size_t len = r->end - r->pos;
@@ -61,6 +61,8 @@ static void compact(blz_reader *r)
         return;
     if (len > 0)
         memmove(r->buf, r->buf + r->pos, len);
+    r->scanned_ = r->found_at_ == r->nr_found_ && r->scanned_ > r->pos ? r->scanned_ - r->pos : 0;
+    r->nr_found_ = r->found_at_ = 0;
     r->pos = 0;
     r->end = len;
 }

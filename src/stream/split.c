@@ -3,8 +3,9 @@
  * Parts of a stream that end with a byte. What is in the buffer is found by the inline function of
  * the header; this is what is beyond it: parts that are not there yet, too long, or the last one.
  *
- * `searched_` of the reader is where the search goes on, so that no byte is looked at twice however
- * slowly they come. It means the delimiter that was looked for last; whoever takes bytes resets it.
+ * Delimiters are found many at a time (scan.c), and their places kept in the reader: up to
+ * `scanned_` they are all known, so no byte is looked at twice however slowly they come. They
+ * belong to the one who goes through the parts; whoever takes bytes in another way drops them.
  */
 #include "stream/reader.h"
 
@@ -15,7 +16,7 @@ void blz_split_init(blz_split *split, blz_reader *reader, char delimiter, size_t
     *split = (blz_split){.reader = reader,
                          .max = max ? max : SIZE_MAX,
                          .delimiter = (unsigned char)delimiter};
-    reader->searched_ = 0;
+    reader->found_for_ = NULL;
 }
 
 void blz_lines_init(blz_split *lines, blz_reader *reader, size_t max)
@@ -24,17 +25,22 @@ void blz_lines_init(blz_split *lines, blz_reader *reader, size_t max)
     lines->crlf = true;
 }
 
-/* Where the delimiter is, or NULL; the next search begins there. */
-static const char *search(const blz_split *split)
+/* Where the next delimiter is, or NULL. */
+static const char *find(const blz_split *split)
 {
     blz_reader *r = split->reader;
-    size_t there = r->end - r->pos;
-    const char *start = r->buf + r->pos, *at = NULL;
 
-    if (r->searched_ < there)
-        at = memchr(start + r->searched_, split->delimiter, there - r->searched_);
-    r->searched_ = at ? (size_t)(at - start) : there;
-    return at;
+    if (r->found_for_ != split) {
+        r->found_for_ = split;
+        r->nr_found_ = r->found_at_ = 0;
+        r->scanned_ = r->pos;
+    }
+    if (r->found_at_ == r->nr_found_) {
+        r->nr_found_ = r->found_at_ = 0;
+        r->scanned_ = blz__scan(r->buf, r->scanned_ > r->pos ? r->scanned_ : r->pos, r->end,
+                                split->delimiter, r->found_, &r->nr_found_);
+    }
+    return r->nr_found_ ? r->buf + r->found_[r->found_at_] : NULL;
 }
 
 /* The length of the part that ends at `at`, without what is before its delimiter. */
@@ -46,17 +52,20 @@ static size_t length_of(const blz_split *split, const char *at)
     return split->crlf && len > 0 && at[-1] == '\r' ? len - 1 : len;
 }
 
-bool blz_split_rest_(blz_split *split, blz_view *part)
+bool blz_split_search_(blz_split *split, blz_view *part)
 {
     blz_reader *r = split->reader;
     size_t there = r->end - r->pos;
-    const char *at = search(split);
+    const char *at = find(split);
     size_t len = at ? length_of(split, at) : there;
 
     if (len > split->max || (!at && (!r->ended_ || there == 0)))
         return false;
     *part = (blz_view){r->buf + r->pos, len};
-    blz_reader_consume(r, at ? r->searched_ + 1 : there);
+    if (at)
+        r->pos = r->found_[r->found_at_++] + 1;
+    else
+        blz_reader_consume(r, there);
     return true;
 }
 
@@ -64,7 +73,7 @@ bool blz_split_rest_(blz_split *split, blz_view *part)
 static int64_t more_step(blz_reader *r, blz_cx *cx)
 {
     const blz_split *split = r->more_;
-    const char *at = search(split);
+    const char *at = find(split);
     size_t there = r->end - r->pos;
 
     (void)cx;
