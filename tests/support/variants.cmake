@@ -35,7 +35,8 @@ foreach(source IN LISTS fault)
             io_uring_queue_init_params io_uring_submit io_uring_submit_and_wait
             io_uring_submit_and_get_events io_uring_register_eventfd
             io_uring_register_ring_fd openat preadv2 pwritev2 fstat statx fsync ftruncate renameat mkdir
-            unlinkat getdents64 fdopendir copy_file_range inotify_init1 inotify_add_watch
+            unlinkat getdents64 fdopendir copy_file_range recv send splice sendfile poll
+            inotify_init1 inotify_add_watch
             inotify_rm_watch read write close fdatasync fallocate fchmod futimens flock lseek fstatfs
             fstatat stat unlink rmdir rename link symlink chmod faccessat utimensat readlink realpath
             readdir getrandom fcntl ioctl blz__uring_prep_file
@@ -45,5 +46,6 @@ foreach(source IN LISTS fault)
     # The wrappers are found although the library comes after them.
     target_link_options(fault_${name} PRIVATE LINKER:--undefined=fail_call
         LINKER:--undefined=blz_faulty_io LINKER:--undefined=blz_faulty_fs
+        LINKER:--undefined=blz_faulty_stream
         LINKER:--undefined=syscall_fails)
 endforeach()
