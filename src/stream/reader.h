@@ -13,8 +13,8 @@
 extern const blz_future_ops blz__reader_ops;
 
 /*
- * Looks for a byte in buf[from, end): where it is, in order, up to BLZ_READER_FOUND times; *count
- * is zero before. Gives the place up to which they are all known. See scan.c.
+ * Looks for a byte in buf[from, end): where it is, in order, up to BLZ_READER_FOUND times. Gives
+ * the place up to which they are all known. See scan.c.
  */
 size_t blz__scan(const char *buf, size_t from, size_t end, unsigned char byte, size_t *found,
                  unsigned *count);

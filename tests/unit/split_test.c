@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines and other parts: in every division into pieces, with hostile input, and cancelled. */
 #include "net_probe.h"
+
+#include "stream/reader.h"
 #include "script.h"
 
 /* Takes all parts there are, and writes them down with a bar behind each. */
@@ -200,6 +202,56 @@ static void lines_go_on_if_the_stream_does(void **state)
     free_rt(rt);
 }
 
+/* Against a simple loop: dense and sparse matches, all lengths, from anywhere. */
+static void scanning_finds_what_a_simple_loop_finds(void **state)
+{
+    char text[400];
+    uint64_t seed = 3;
+
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        size_t len = random_below(&seed, sizeof text), found[BLZ_READER_FOUND], to;
+        size_t from = random_below(&seed, (uint32_t)len + 1), at = from;
+        uint32_t density = 1 + random_below(&seed, 90);
+        unsigned count = 99;
+        for (size_t i = 0; i < len; i++)
+            text[i] = random_below(&seed, density) == 0 ? '\n' : 'x';
+        to = blz__scan(text, from, len, '\n', found, &count);
+        for (unsigned i = 0; i < count; i++, at++) {
+            while (at < len && text[at] != '\n')
+                at++;
+            assert_int_equal(found[i], at);
+        }
+        assert_true(count <= BLZ_READER_FOUND && to <= len && to >= at);
+        assert_true(count == BLZ_READER_FOUND || to == len);
+        for (; at < to; at++)
+            assert_true(text[at] != '\n');
+    }
+}
+
+/* Many short lines: more than are looked for in one go, across the blocks of the search. */
+static void many_lines_come_out(void **state)
+{
+    static char text[4000], out[8000], parts[8000];
+    size_t len = 0, parts_len = 0;
+    uint64_t seed = 9;
+
+    (void)state;
+    while (len < 3900) {
+        size_t n = random_below(&seed, 7) ? random_below(&seed, 4) : random_below(&seed, 200);
+        memset(text + len, 'a' + (int)(len % 26), n);
+        memset(parts + parts_len, 'a' + (int)(len % 26), n);
+        len += n;
+        parts_len += n;
+        text[len++] = '\n';
+        parts[parts_len++] = '|';
+    }
+    for (size_t piece = 1; piece < 5000; piece = piece * 3 + 1) {
+        assert_int_equal(split_text(text, piece, 512, '\n', true, 0, out), 0);
+        assert_string_equal(out, parts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +261,8 @@ int main(void)
         TEST(one_goes_on_behind_a_line_that_is_too_long),
         TEST(a_cancelled_wait_for_a_line_loses_nothing),
         TEST(lines_go_on_if_the_stream_does),
+        TEST(scanning_finds_what_a_simple_loop_finds),
+        TEST(many_lines_come_out),
     };
     return RUN_TESTS(tests);
 }
