@@ -88,7 +88,7 @@ def check(source, prints, include, libraries, compiler, folder):
             if wrong is not None:
                 return wrong
             continue
-        ran = run([folder / "program"], cwd=folder, timeout=30)
+        ran = run([folder / "program"], cwd=folder, timeout=200)
         if ran.returncode != 0:
             return f"exit code {ran.returncode} {' '.join(mode)}\n{ran.stdout}"
         if prints is not None and ran.stdout != prints and not (mode and "poll" in prints):

@@ -64,12 +64,12 @@ static int64_t count_switches(int *threads)
 
 /* ---- a while ---- */
 
-static volatile sig_atomic_t stops;
+static int stops; /* atomic: any thread may take the signal */
 
 static void note_stop(int signal)
 {
     (void)signal;
-    stops++;
+    __atomic_add_fetch(&stops, 1, __ATOMIC_RELAXED);
 }
 
 static void sleep_until(int64_t end_ns)
@@ -83,15 +83,14 @@ static void sleep_until(int64_t end_ns)
 /* How often threads are switched in a while. One in which the process is stopped says nothing. */
 static int64_t switches_in(int64_t ns)
 {
-    sig_atomic_t stops_before = stops;
-    int threads;
+    int stops_before = __atomic_load_n(&stops, __ATOMIC_RELAXED), threads;
     int64_t before = count_switches(&threads);
 
     sleep_until(blz_deadline(ns));
     int64_t after = count_switches(&threads);
     if (threads != WORKERS + 1)
         return INT64_MAX; /* not all have begun */
-    return stops == stops_before ? after - before : 0;
+    return __atomic_load_n(&stops, __ATOMIC_RELAXED) == stops_before ? after - before : 0;
 }
 
 static void an_idle_runtime_does_nothing_at_all(void **state)

@@ -50,7 +50,7 @@ def run(case, compiler, objects, folder, *flags):
         capture_output=True, text=True, check=False)
     if built.returncode != 0:
         return "is rejected", built.stderr
-    done = subprocess.run([program], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=200, check=False)
     if done.returncode == -signal.SIGABRT:
         return "aborts", done.stderr
     return OUTCOMES.get(done.returncode, f"ended with {done.returncode}"), done.stderr

@@ -44,7 +44,7 @@ def gdb(program, *commands):
     for command in commands:
         words += ["-ex", command]
     done = subprocess.run(words + [program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          stdin=subprocess.DEVNULL, text=True, timeout=60, check=False)
+                          stdin=subprocess.DEVNULL, text=True, timeout=300, check=False)
     return done.stdout
 
 
