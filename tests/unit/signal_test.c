@@ -641,7 +641,7 @@ static const struct {
 static int run_program(const char *name)
 {
     signal(SIGUSR1, SIG_DFL); /* not as the program before has left it */
-    alarm(60);
+    alarm(CHILD_SECONDS);
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
         if (strcmp(name, programs[i].name) == 0)
             return programs[i].fn();
