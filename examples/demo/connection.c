@@ -3,9 +3,9 @@
  * A connection: requests are read, answered in the order in which they came, and the replies sent
  * when nothing is left to answer; so requests that came together are answered in one write.
  *
- * When the server stops, its connections are cancelled. That shall end those that wait for a
- * request, and none that is in the middle of one. So everything but the wait for a request is
- * shielded. It does not last for ever: a shutdown that loses its patience overrides shields.
+ * When the server stops, its connections are cancelled (blz_guard_run). That shall end those that
+ * wait for a request, and none that is in the middle of one. So everything but the wait for a
+ * request is shielded. It does not last for ever: the last phase of a shutdown overrides shields.
  *
  * The functions here have results like those of the parser: a negative status (-400 and below) to
  * refuse the request with, or a negative errno if the connection is of no more use.
@@ -220,8 +220,38 @@ BLZ_ASYNC(connection)
     BLZ_END(self->rc);
 }
 
+/* ---- its task ---- */
+
+struct serve_connection {
+    BLZ_FRAME;
+    struct server *server;
+    blz_tcp conn;
+    blz_guard guard; /* it is at work */
+    int64_t rc;
+    blz_guard_op op;
+    struct connection connection;
+};
+
+BLZ_ASYNC(serve_connection)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc,
+              blz_guard_run(&self->op, &self->guard,
+                            BLZ_FUTURE(self->connection, connection, .server = self->server,
+                                       .stream.conn = self->conn)));
+    BLZ_END(self->rc);
+}
+
 int connection_spawn(struct server *server, blz_tcp conn)
 {
+    blz_guard guard;
+    int rc = blz_guard_work(&guard, server->shutdown);
+
+    if (rc < 0)
+        return rc;
     atomic_fetch_add_explicit(&server->nr_connections, 1, memory_order_relaxed);
-    return BLZ_SPAWN(connection, .server = server, .stream.conn = conn);
+    rc = BLZ_SPAWN(serve_connection, .server = server, .conn = conn, .guard = guard);
+    if (rc < 0)
+        blz_guard_leave(&guard);
+    return rc;
 }

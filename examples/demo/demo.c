@@ -2,14 +2,13 @@
 /*
  * An HTTP server to look at Blitz with. `make run` starts it; Ctrl-C ends it.
  *
- * The main task accepts connections until there is a signal to stop. When it returns, the runtime
- * shuts down: it cancels the connections, and gives those that are in the middle of a request some
- * time to finish it.
+ * It stops in phases (blitz/shutdown.h). A signal ends accepting, and then the connections that
+ * wait for a request; those in the middle of one have some time to finish it. A second signal, or
+ * the end of that time, ends them as well, and says which there are.
  */
 #include "demo.h"
 
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +49,29 @@ static int on_connection(void *server, blz_tcp conn)
     return connection_spawn(server, conn);
 }
 
+/* ---- accepting ---- */
+
+struct accept_all {
+    BLZ_FRAME;
+    struct server *server;
+    blz_listener listener;
+    blz_guard guard;
+    int64_t rc;
+    blz_serve_op serve;
+    blz_guard_op op;
+};
+
+BLZ_ASYNC(accept_all)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc,
+              blz_guard_run(&self->op, &self->guard,
+                            blz_serve(&self->serve, &self->listener, on_connection, self->server)));
+    blz_listener_close(&self->listener);
+    blz_shutdown_begin(self->server->shutdown); /* if that was not the reason */
+    BLZ_END(self->rc == -ECANCELED ? 0 : self->rc);
+}
+
 /* ---- the main task ---- */
 
 struct serve {
@@ -58,10 +80,10 @@ struct serve {
     uint16_t port;
     int64_t rc;
     blz_listener listener;
-    blz_stop stop;
-    blz_stop_op wait;
-    blz_serve_op serve;
-    blz_race_op race;
+    blz_guard guard;
+    blz_handle acceptor;
+    blz_handle_join_op join;
+    blz_shutdown_op op;
 };
 
 static void greet(const blz_listener *listener)
@@ -85,26 +107,52 @@ static void greet(const blz_listener *listener)
     fflush(stdout);
 }
 
+static void on_phase(void *arg, const blz_shutdown_report *report)
+{
+    (void)arg;
+    if (report->phase == BLZ_SHUTDOWN_CANCELLING && report->signal)
+        printf("%s: finishing what is under way\n", strsignal(report->signal));
+    fflush(stdout);
+}
+
+static void on_line(void *arg, const char *line)
+{
+    (void)arg;
+    fprintf(stderr, "%s\n", line);
+}
+
+/* Connections are cancelled at once: they finish their requests all the same. */
+static int make_shutdown(struct server *server, int64_t grace_ns)
+{
+    return blz_shutdown_new(&server->shutdown, &(blz_shutdown_options){.drain_ns = BLZ_NO_PHASE,
+                                                                       .cancel_ns = grace_ns,
+                                                                       .force_ns = grace_ns,
+                                                                       .on_phase = on_phase,
+                                                                       .write = on_line});
+}
+
 BLZ_ASYNC(serve)
 {
     BLZ_BEGIN;
     self->rc = open_listener(&self->listener, self->port);
     if (self->rc < 0)
         goto out;
-    self->rc = blz_stop_open(&self->stop);
+    self->rc = blz_guard_accept(&self->guard, self->server->shutdown);
+    if (self->rc == 0)
+        self->rc = BLZ_SPAWN_JOIN(&self->acceptor, accept_all, .server = self->server,
+                                  .listener = self->listener, .guard = self->guard);
     if (self->rc < 0)
         goto out_close;
     greet(&self->listener);
-    BLZ_AWAIT(self->rc,
-              blz_race(&self->race, blz_stop_wait(&self->wait, &self->stop),
-                       blz_serve(&self->serve, &self->listener, on_connection, self->server)));
-    if (self->rc == 0)
-        printf("%s: finishing what is under way\n", strsignal((int)self->wait.future.result));
-    else
-        self->rc = self->serve.future.result;
-    fflush(stdout);
-    blz_stop_close(&self->stop);
+    BLZ_AWAIT(self->rc, blz_shutdown_run(&self->op, self->server->shutdown));
+    if (self->rc == 0) {
+        BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->acceptor));
+        self->rc = self->acceptor.result;
+    }
+    blz_handle_detach(&self->acceptor);
+    goto out;
 out_close:
+    blz_guard_leave(&self->guard);
     blz_listener_close(&self->listener);
 out:
     BLZ_END(self->rc);
@@ -181,7 +229,11 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    settings.options.shutdown_ns = GRACE_SECONDS * BLZ_SEC / settings.hurry;
+    rc = make_shutdown(&server, GRACE_SECONDS * BLZ_SEC / settings.hurry);
+    if (rc < 0) {
+        fprintf(stderr, "demo: %s\n", blz_strerror((int)rc));
+        return 1;
+    }
     server.limits = (struct limits){
         .idle_ns = 30 * BLZ_SEC / settings.hurry,
         .head_ns = 10 * BLZ_SEC / settings.hurry,
@@ -193,5 +245,6 @@ int main(int argc, char **argv)
     if (rc == 0)
         printf("%llu requests on %llu connections\n", atomic_load(&server.nr_requests),
                atomic_load(&server.nr_connections));
+    blz_shutdown_free(server.shutdown);
     return rc < 0;
 }

@@ -20,6 +20,7 @@
 
 struct server {
     struct limits limits;
+    blz_shutdown *shutdown;
     int64_t started_ns;
     atomic_ullong nr_connections, nr_requests;
 };
@@ -60,7 +61,7 @@ void reply(struct bytes *out, const struct exchange *x, const struct bytes *body
 
 /* ---- connection.c ---- */
 
-/* Serves a connection in a task of its own. 0 or a negative errno. [worker] */
+/* Serves a connection in a task of its own, which is at work. 0 or a negative errno. [worker] */
 int connection_spawn(struct server *server, blz_tcp conn);
 
 #endif

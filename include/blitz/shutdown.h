@@ -93,11 +93,14 @@ typedef struct blz_shutdown_report {
 
 #define BLZ_SHUTDOWN_SIGNALS 8
 
+/* Instead of a time: leave the phase out. */
+#define BLZ_NO_PHASE INT64_MIN
+
 /* All zero means the default. */
 typedef struct blz_shutdown_options {
     int signals[BLZ_SHUTDOWN_SIGNALS]; /* which begin it; default SIGINT and SIGTERM */
     bool no_signals;                   /* none does */
-    /* Time for each phase; negative: without limit. */
+    /* Time for each phase; negative: without limit; BLZ_NO_PHASE: the next begins in its place. */
     int64_t stop_ns;   /* default 5 s */
     int64_t drain_ns;  /* default 30 s */
     int64_t cancel_ns; /* default 10 s */

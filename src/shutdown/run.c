@@ -109,14 +109,18 @@ static void end_phase(blz_shutdown *s, uint64_t word, int end)
         blz__shutdown_tell(s, phase);
 }
 
-/* The phase that follows on one that is over. */
-static int phase_after(const gate_view *view, int end)
+/* The phase that follows on one that is over. One that is left out is begun by the next one. */
+static int phase_after(const blz_shutdown *s, const gate_view *view, int end)
 {
-    int phase = gate_phase(view->word);
+    int phase = gate_phase(view->word), next = phase + 1;
 
-    if (end == BLZ_SHUTDOWN_DONE)
-        return phase == BLZ_SHUTDOWN_STOPPING ? BLZ_SHUTDOWN_DRAINING : BLZ_SHUTDOWN_ENDED;
-    return view->wanted > phase ? view->wanted : phase + 1;
+    if (end == BLZ_SHUTDOWN_DONE && phase != BLZ_SHUTDOWN_STOPPING)
+        return BLZ_SHUTDOWN_ENDED;
+    if (view->wanted > next)
+        next = view->wanted;
+    while (patience(s, next) == BLZ_NO_PHASE)
+        next++;
+    return next;
 }
 
 /* How the phase that is on has ended, or SKIPPED: it goes on. */
@@ -141,7 +145,7 @@ static int look_around(blz_shutdown *s)
         return 1;
     if (phase != BLZ_SHUTDOWN_RUNNING)
         end_phase(s, view.word, end);
-    next = phase_after(&view, end);
+    next = phase_after(s, &view, end);
     begin_phase(s, next);
     if (next == BLZ_SHUTDOWN_ENDED)
         return end == BLZ_SHUTDOWN_DONE ? 0 : -ETIMEDOUT;

@@ -357,6 +357,22 @@ def alone_hurried_test_what_takes_too_long_is_ended():
         client.expect_end()  # and no reply
 
 
+def alone_test_a_second_signal_ends_requests_too():
+    with contextlib.closing(Closing(Server())) as server:
+        client = server.connect()
+        client.send(get("/sleep?ms=10000"))
+        while b" > sleep" not in server.connect().ask(get("/tasks"))[2]:
+            assert not has_reply(client)
+        server.process.send_signal(signal.SIGTERM)
+        assert "finishing" in server.process.stdout.readline()
+        server.process.send_signal(signal.SIGTERM)
+        client.expect_end()  # and no reply
+        rest = server.process.communicate(timeout=PATIENCE)[0]
+        assert server.process.returncode == 0
+        assert "cancelling was not done" in rest and "serve_connection" in rest, rest
+        assert re.search(r"\n\d+ requests on \d+ connections\n$", rest), rest
+
+
 def alone_test_ctrl_c_ends_it():
     with contextlib.closing(Closing(Server("--workers", "1"))) as server:
         code, last = server.stop(signal.SIGINT)

@@ -565,6 +565,39 @@ static void a_phase_may_have_no_limit(void **state)
     free_rt(rt);
 }
 
+static void a_phase_may_be_left_out(void **state)
+{
+    blz_rt *rt = new_clock_rt(true);
+    blz_shutdown *s = new_shutdown((blz_shutdown_options){.no_signals = true,
+                                                          .stop_ns = BLZ_NO_PHASE,
+                                                          .drain_ns = BLZ_NO_PHASE});
+    blz_handle acceptor = session(rt, accepting(s), false), work = session(rt, working(s), false);
+    blz_handle run = run_it(rt, s);
+
+    (void)state;
+    blz_shutdown_begin(s);
+    turn_all(rt);
+    assert_int_equal(result_of(&acceptor), -ECANCELED);
+    assert_int_equal(result_of(&work), -ECANCELED);
+    assert_int_equal(result_of(&run), 0);
+    EXPECT_PHASES(BLZ_SHUTDOWN_CANCELLING, BLZ_SHUTDOWN_ENDED);
+    assert_int_equal(said.nr_lines, 0);
+    blz_shutdown_free(s);
+    s = new_shutdown((blz_shutdown_options){.no_signals = true,
+                                            .cancel_ns = BLZ_NO_PHASE,
+                                            .force_ns = BLZ_NO_PHASE});
+    blz_guard stuck = working(s);
+    run = run_it(rt, s);
+    blz_shutdown_begin(s);
+    turn_all(rt);
+    advance(rt, 31 * BLZ_SEC); /* the last of its phases */
+    assert_int_equal(result_of(&run), -ETIMEDOUT);
+    EXPECT_PHASES(BLZ_SHUTDOWN_STOPPING, BLZ_SHUTDOWN_DRAINING, BLZ_SHUTDOWN_ENDED);
+    blz_guard_leave(&stuck);
+    blz_shutdown_free(s);
+    free_rt(rt);
+}
+
 /* ---- tokens ---- */
 
 struct awaits {
@@ -830,6 +863,7 @@ int main(void)
         TEST(one_runs_it_at_a_time),
         TEST(a_cancelled_run_goes_on_where_it_was),
         TEST(a_phase_may_have_no_limit),
+        TEST(a_phase_may_be_left_out),
         TEST(each_phase_can_be_awaited),
         TEST(a_guard_leaves_with_what_it_is_around),
         TEST(without_a_guard_nothing_is_started),
