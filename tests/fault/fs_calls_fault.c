@@ -8,6 +8,8 @@
 
 #include "faulty.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,6 +325,61 @@ static void a_ring_that_moves_less_is_asked_again(void **state)
     assert_true(outcome.told == 0 && outcome.forgiven >= 2);
 }
 
+/* ---- secrets ---- */
+
+struct replaces {
+    BLZ_FRAME;
+    int64_t rc;
+    blz_fs_op op;
+};
+
+BLZ_ASYNC(replaces)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_fs_write_atomic(&self->op, a, "new secret", 10));
+    BLZ_END(self->rc);
+}
+
+/* Of the file that is to become `a`; 0: there is none. */
+static mode_t mode_of_the_new_file(void)
+{
+    DIR *list = opendir(dir);
+    mode_t mode = 0;
+
+    assert_non_null(list);
+    for (struct dirent *entry; (entry = readdir(list));) {
+        struct stat st;
+        if (strncmp(entry->d_name, ".blitz-", 7) != 0)
+            continue;
+        assert_int_equal(fstatat(dirfd(list), entry->d_name, &st, 0), 0);
+        assert_int_equal(unlinkat(dirfd(list), entry->d_name, 0), 0);
+        mode = st.st_mode & 07777;
+    }
+    closedir(list);
+    return mode;
+}
+
+/* What it looks like before it has the old one's permissions is seen when it cannot get them. */
+static void what_replaces_a_secret_file_is_secret_from_the_beginning(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+    mode_t mask = umask(0);
+    int fd;
+
+    (void)state;
+    begin();
+    fd = open(a, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 0 && close(fd) == 0);
+    fail_call(FAULTY_FCHMOD, 1, false, EIO);
+    fail_call(FAULTY_UNLINKAT, 1, false, EIO);
+    assert_int_equal(BLZ_BLOCK_ON(rt, replaces), -EIO);
+    assert_true(stop_failing(FAULTY_FCHMOD) && stop_failing(FAULTY_UNLINKAT));
+    assert_int_equal(mode_of_the_new_file(), 0600);
+    umask(mask);
+    end();
+    free_rt(rt);
+}
+
 /* ---- memory ---- */
 
 static void every_allocation_fails_once(void **state)
@@ -353,9 +410,13 @@ static void every_allocation_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_error_of_each_call_is_told),    TEST(what_can_be_done_without_is_forgiven),
-        TEST(closing_tells_of_what_was_written), TEST(an_interrupted_call_is_made_again),
-        TEST(an_error_of_the_ring_is_told),      TEST(a_ring_that_moves_less_is_asked_again),
+        TEST(the_error_of_each_call_is_told),
+        TEST(what_can_be_done_without_is_forgiven),
+        TEST(closing_tells_of_what_was_written),
+        TEST(an_interrupted_call_is_made_again),
+        TEST(an_error_of_the_ring_is_told),
+        TEST(a_ring_that_moves_less_is_asked_again),
+        TEST(what_replaces_a_secret_file_is_secret_from_the_beginning),
         TEST(every_allocation_fails_once),
     };
     return RUN_TESTS(tests);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP parser of the examples: good requests and bad ones, each of them at once and cut at every
- * byte, in a block of memory that ends where the request does, so that reading further is noticed.
- */
-/*
- * The HTTP parser of the examples: good requests and bad ones, each of them at once and cut at every byte,
- * in a block of memory that ends where the request does, so that reading further is noticed.
+ * The HTTP parser of the examples: good requests and bad ones, each of them at once and cut at
+ * every byte, in a block of memory that ends where the request does, so that reading further is
+ * noticed.
  */
 #include "harness.h"
 
