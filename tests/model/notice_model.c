@@ -477,7 +477,9 @@ static void a_waiter_that_leaves_has_not_seen_the_stop(void)
 static const struct model models[] = {
     MODEL(a_subscriber_gets_the_signal, 1),
     MODEL(all_subscribers_get_the_signal, 1),
-    MODEL(signals_that_come_at_once_are_all_counted, 1),
+    {"signals_that_come_at_once_are_all_counted",
+     signals_that_come_at_once_are_all_counted,
+     {.preemptions = 1, .stale_reads = 1, .reduce = true}},
     MODEL(each_signal_is_received_once, 3),
     MODEL(a_cancelled_wait_loses_nothing, 1),
     MODEL(one_may_leave_while_another_stays, 1),

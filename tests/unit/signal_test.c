@@ -367,18 +367,18 @@ static void queued_signals_are_counted_one_by_one(void **state)
 {
     enum { COUNT = 100 };
     blz_signal sub = subscribed(SIGRTMIN);
-    int64_t total = 0;
+    int64_t total = 0, queued = 0;
 
     (void)state;
     if (is_sanitized()) {
         blz_signal_close(&sub);
         skip(); /* the thread sanitizer merges them */
     }
-    for (int i = 0; i < COUNT; i++)
-        assert_int_equal(sigqueue(getpid(), SIGRTMIN, (union sigval){i}), 0);
-    while (total < COUNT)
+    for (int i = 0; i < COUNT; i++) /* the system may refuse some */
+        queued += sigqueue(getpid(), SIGRTMIN, (union sigval){i}) == 0;
+    while (total < queued)
         total += blz_signal_wait(&sub, NULL);
-    assert_int_equal(total, COUNT);
+    assert_int_equal(total, queued);
     assert_int_equal(received(&sub), 0);
     blz_signal_close(&sub);
 }
