@@ -205,7 +205,7 @@ typedef struct blz_guard_op {
  * left then. `inner` is cancelled when CANCELLING begins (an acceptor's: STOPPING), and its shields
  * do not count from FORCING on. -ESHUTDOWN if the guard counts nobody: `inner` is not started.
  * Around blz_scope_join it cancels all children of the scope. A cancellation from outside is passed
- * on. [task]
+ * on; in a scope that is cancelled already `inner` is not started, and the guard leaves. [task]
  */
 BLZ_API blz_future *blz_guard_run(blz_guard_op *op, blz_guard *guard, blz_future *inner);
 

@@ -10,11 +10,17 @@
  *   line      event                            next      what happens
  *   ------------------------------------------------------------------------------------------
  *   FRESH     the guard counts nobody          -         the inner future is refused
+ *   FRESH     cancelled from outside           REFUSED   the inner future will be, unless it is one
+ *                                                        that must run in any case
+ *   REFUSED   polled                           -         refuses it, and leaves
  *   FRESH     polled                           SOFT      the branch is polled
  *   SOFT      pending, the first is cancelled  WATCHING  waits for the second, too
  *   WATCHING  pending, the second as well      FORCED    forces and cancels the branch, polls it
  *   any       the branch is ready              LEAVING   stops waiting for the second
  *   LEAVING   the second knows us no more      -         leaves; ready
+ *
+ * The guard is ours from the beginning. So we are not refused in a cancelled scope, but started and
+ * told (BLZ_FUTURE_ALWAYS): otherwise it would never leave.
  */
 #include "shutdown/shutdown.h"
 
@@ -63,7 +69,7 @@ void blz_guard_leave(blz_guard *guard)
 /* ---- running ---- */
 
 /* future.line */
-enum { FRESH, SOFT, WATCHING, FORCED, LEAVING };
+enum { FRESH, SOFT, WATCHING, FORCED, LEAVING, REFUSED };
 
 static blz_poll finish(blz_guard_op *op, blz_cx *cx)
 {
@@ -81,6 +87,15 @@ static blz_poll finish(blz_guard_op *op, blz_cx *cx)
     }
     blz_guard_leave(&op->guard);
     return blz_future_done(&op->future, op->future.result);
+}
+
+/* The inner future is not started. */
+static blz_poll refuse(blz_guard_op *op, blz_cx *cx, int64_t error)
+{
+    blz_await_refuse_(op->soft.future.child, cx, error);
+    op->future.child = NULL;
+    blz_guard_leave(&op->guard);
+    return blz_future_done(&op->future, error);
 }
 
 /* The time of shields is over. */
@@ -113,10 +128,10 @@ static blz_poll guard_poll(blz_future *self, blz_cx *cx)
 
     if (self->line == LEAVING)
         return finish(op, cx);
-    if (self->line == FRESH && !op->guard.shutdown) {
-        blz_await_refuse_(op->soft.future.child, cx, -ESHUTDOWN);
-        return blz_future_done(self, -ESHUTDOWN);
-    }
+    if (self->line == REFUSED)
+        return refuse(op, cx, -ECANCELED);
+    if (self->line == FRESH && !op->guard.shutdown)
+        return refuse(op, cx, -ESHUTDOWN);
     if (self->line == FRESH)
         self->line = SOFT;
     do {
@@ -128,7 +143,11 @@ static blz_poll guard_poll(blz_future *self, blz_cx *cx)
 
 static void guard_cancel(blz_future *self, blz_cx *cx)
 {
-    if (self->line != LEAVING)
+    const blz_future *inner = ((blz_guard_op *)self)->soft.future.child;
+
+    if (self->line == FRESH && !(inner->flags & BLZ_FUTURE_ALWAYS))
+        self->line = REFUSED;
+    else if (self->line != LEAVING && self->line != REFUSED)
         blz_cancel_branch(self->child, cx);
 }
 
@@ -145,6 +164,6 @@ blz_future *blz_guard_run(blz_guard_op *op, blz_guard *guard, blz_future *inner)
     op->future =
         (blz_future){.ops = &ops,
                      .child = blz_token_guard(&op->soft, s ? s->tokens[soft] : NULL, inner),
-                     .flags = inner->flags & BLZ_FUTURE_ALWAYS};
+                     .flags = BLZ_FUTURE_ALWAYS};
     return &op->future;
 }

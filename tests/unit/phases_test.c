@@ -669,6 +669,25 @@ static void a_guard_leaves_with_what_it_is_around(void **state)
     free_rt(rt);
 }
 
+static void in_a_cancelled_task_the_guard_leaves_all_the_same(void **state)
+{
+    blz_rt *rt = new_clock_rt(true);
+    blz_shutdown *s = new_quiet_shutdown();
+    blz_guard guards[] = {working(s), {NULL, 0}};
+    blz_handle work;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(BLZ_SPAWN_ON(rt, &work, session, .guard = guards[i]), 0);
+        blz_handle_cancel(&work); /* before it has begun */
+        turn_all(rt);
+        assert_int_equal(result_of(&work), -ECANCELED);
+        assert_int_equal(report_of(s).working, 0);
+    }
+    blz_shutdown_free(s);
+    free_rt(rt);
+}
+
 static void without_a_guard_nothing_is_started(void **state)
 {
     blz_rt *rt = new_clock_rt(true);
@@ -866,6 +885,7 @@ int main(void)
         TEST(a_phase_may_be_left_out),
         TEST(each_phase_can_be_awaited),
         TEST(a_guard_leaves_with_what_it_is_around),
+        TEST(in_a_cancelled_task_the_guard_leaves_all_the_same),
         TEST(without_a_guard_nothing_is_started),
         TEST(around_a_scope_all_children_are_cancelled),
         TEST(a_server_stops_in_phases),
