@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE = 80, PIECE = LINE * 1024 };
+enum { LINE = 80, PIECE = LINE * 1024, BUFFER = 128 << 10 };
 
 #define FILE_SIZE (1ll << 30)
 #define NR_LINES  ((uint64_t)(FILE_SIZE / LINE))
@@ -68,7 +68,7 @@ BLZ_ASYNC(lines)
     BLZ_BEGIN;
     bench_check(blz_file_from_fd(&self->file, NULL, dup(the_file())), "from_fd");
     bench_start(self->run);
-    bench_check(blz_reader_init(&self->in, blz_file_stream(&self->file), NULL, 0), "reader");
+    bench_check(blz_reader_init(&self->in, blz_file_stream(&self->file), NULL, BUFFER), "reader");
     blz_lines_init(&self->lines, &self->in, 0);
     do {
         while (blz_split_next(&self->lines, &line)) {

@@ -71,7 +71,7 @@ typedef struct blz_reader {
     blz_allocator allocator_;
     blz_io io_;
     uint64_t reserved[2];
-    size_t found_[BLZ_READER_FOUND];
+    size_t found_[BLZ_READER_FOUND + 1]; /* behind the last one SIZE_MAX */
 } blz_reader;
 
 /*
@@ -100,6 +100,7 @@ static inline void blz_reader_consume(blz_reader *reader, size_t n)
     reader->pos += n;
     reader->scanned_ = 0;
     reader->nr_found_ = reader->found_at_ = 0;
+    reader->found_[0] = SIZE_MAX;
 }
 
 /*
@@ -172,12 +173,10 @@ static inline bool blz_split_next(blz_split *split, blz_view *part)
     blz_reader *r = split->reader;
     size_t at, len;
 
-    if (blz_unlikely(r->found_at_ == r->nr_found_ || r->found_for_ != split))
-        return blz_split_search_(split, part);
     at = r->found_[r->found_at_];
     len = at - r->pos;
-    if (blz_unlikely(len > split->max))
-        return blz_split_search_(split, part);
+    if (blz_unlikely(len > split->max || r->found_for_ != split))
+        return blz_split_search_(split, part); /* there are no more, too */
     part->data = r->buf + r->pos;
     part->len = split->crlf && len > 0 && r->buf[at - 1] == '\r' ? len - 1 : len;
     r->found_at_++;

@@ -63,6 +63,7 @@ static void compact(blz_reader *r)
         memmove(r->buf, r->buf + r->pos, len);
     r->scanned_ = r->found_at_ == r->nr_found_ && r->scanned_ > r->pos ? r->scanned_ - r->pos : 0;
     r->nr_found_ = r->found_at_ = 0;
+    r->found_[0] = SIZE_MAX;
     r->pos = 0;
     r->end = len;
 }

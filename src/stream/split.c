@@ -14,7 +14,7 @@
 void blz_split_init(blz_split *split, blz_reader *reader, char delimiter, size_t max)
 {
     *split = (blz_split){.reader = reader,
-                         .max = max ? max : SIZE_MAX,
+                         .max = max && max < SIZE_MAX / 2 ? max : SIZE_MAX / 2,
                          .delimiter = (unsigned char)delimiter};
     reader->found_for_ = NULL;
 }
@@ -39,6 +39,7 @@ static const char *find(const blz_split *split)
         r->nr_found_ = r->found_at_ = 0;
         r->scanned_ = blz__scan(r->buf, r->scanned_ > r->pos ? r->scanned_ : r->pos, r->end,
                                 split->delimiter, r->found_, &r->nr_found_);
+        r->found_[r->nr_found_] = SIZE_MAX;
     }
     return r->nr_found_ ? r->buf + r->found_[r->found_at_] : NULL;
 }
