@@ -23,7 +23,7 @@ import threading
 import time
 
 PROGRAM = sys.argv[1]
-PATIENCE = 30  # seconds; for what must happen
+PATIENCE = 60  # seconds; for what must happen
 LONG = ["test_binary_and_large_values_come_back_as_they_were", "test_tools_of_redis_work_with_it",
         "test_random_commands_have_the_replies_of_redis"]
 

@@ -19,7 +19,7 @@ import tempfile
 import time
 
 PROGRAM = os.path.abspath(sys.argv[1])
-PATIENCE = 15  # seconds; for what must happen
+PATIENCE = 60  # seconds; for what must happen
 
 
 class Supervisor:
