@@ -355,7 +355,8 @@ static void any_signal_that_can_be_caught(void **state)
             continue;
         }
         raise(signal);
-        assert_int_equal(received(&sub), 1);
+        int64_t count = received(&sub); /* whoever stops us lets us continue */
+        assert_true(signal == SIGCONT ? count >= 1 : count == 1);
         blz_signal_close(&sub);
         sigaction(signal, NULL, &after);
         assert_true(before.sa_handler == after.sa_handler);
