@@ -3,12 +3,11 @@
  * Join handles: awaiting, blocking, calling back.
  *
  * A handle holds one reference. The way to learn of the end is the join-waker slot of the task (the
- * JOIN rule of state.h), which the handle's owner fills with a waker of its own kind: that of the
- * awaiting task, one that wakes a thread, or a hook that calls back.
+ * JOIN rule of state.h), which the handle's owner fills: with the waker of the task, or of the
+ * thread, that awaits it, or with a hook that calls back.
  */
 #include "task/task.h"
-
-#include "base/sys.h"
+#include "task/wait.h"
 
 #include <errno.h>
 
@@ -149,24 +148,6 @@ blz_future *blz_handle_join_keep(blz_handle_join_op *op, blz_handle *handle)
 
 /* ---- blocking ---- */
 
-/* A waker for a thread that sleeps on a word of its own stack. It outlives the wake: see wait. */
-static void thread_wake(void *data)
-{
-    uint32_t *done = data;
-
-    /* release: pairs with the acquire in wait_for. After this the word may be gone, which a futex
-     * wake does not mind. */
-    blz__store(done, 1u, RELEASE);
-    blz__futex_wake(done, 1);
-}
-
-static void thread_drop(void *data)
-{
-    (void)data;
-}
-
-static const blz_waker_ops thread_waker_ops = {thread_wake, thread_wake, thread_drop, thread_drop};
-
 /*
  * A task often ends sooner than a thread can be put to sleep and woken, which takes tens of
  * microseconds: look for a few of them first.
@@ -184,15 +165,9 @@ static bool ends_soon(const blz_task *task)
     return task_state_is_complete(&task->state);
 }
 
-static void wait_for(uint32_t *done)
-{
-    while (!blz__load(done, ACQUIRE))
-        blz__futex_wait(done, 0);
-}
-
 int blz_handle_wait(blz_handle *handle)
 {
-    uint32_t done = 0;
+    blz_handle_join_op join;
 
     if (!handle->task)
         return -EINVAL;
@@ -201,9 +176,8 @@ int blz_handle_wait(blz_handle *handle)
     if (!task_state_is_complete(&handle->task->state)) {
         if (!blz__sched_may_block(blz__heap_rt(handle->task)))
             return -EDEADLK;
-        if (!ends_soon(handle->task) &&
-            leave_waker(handle->task, (blz_waker){&done, &thread_waker_ops}))
-            wait_for(&done);
+        if (!ends_soon(handle->task))
+            return (int)blz__thread_wait(blz_handle_join(&join, handle), INT64_MAX);
     }
     collect(handle, false);
     return 0;

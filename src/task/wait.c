@@ -150,19 +150,22 @@ static void poll_until_ready(struct thread_wait *wait, blz_future *future, int64
     }
 }
 
-int64_t blz_wait_until(blz_future *future, int64_t deadline_ns)
+int64_t blz__thread_wait(blz_future *future, int64_t deadline_ns)
 {
     static const blz_future_ops scope_ops = {.name = "thread"};
     struct thread_wait wait = {.cx = {.scope = &wait.scope, .budget = UINT32_MAX},
                                .scope.ops = &scope_ops};
 
-    if (blz__sched_on_worker())
-        return -EDEADLK;
     poll_until_ready(&wait, future, deadline_ns);
     leave(&wait);
     if (future->result == -ECANCELED && (wait.scope.flags & BLZ_FUTURE_CANCELLED))
         return -ETIMEDOUT;
     return future->result;
+}
+
+int64_t blz_wait_until(blz_future *future, int64_t deadline_ns)
+{
+    return blz__sched_on_worker() ? -EDEADLK : blz__thread_wait(future, deadline_ns);
 }
 
 int64_t blz_wait(blz_future *future)

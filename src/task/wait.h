@@ -5,7 +5,10 @@
 
 #include <blitz/future.h>
 
-/* A waker for the thread that polls with this context, in blz_wait. */
+/* blz_wait_until, on a thread that is known to be allowed to sleep. */
+int64_t blz__thread_wait(blz_future *future, int64_t deadline_ns);
+
+/* A waker for the thread that polls with this context, in there. */
 blz_waker blz__thread_waker(blz_cx *cx);
 
 #endif
