@@ -650,4 +650,4 @@ def main(wanted):
 
 
 if __name__ == "__main__":
-    sys.exit(main([word for word in sys.argv[2:] if word != "--brief"]))
+    sys.exit(main([word for word in sys.argv[2:] if word not in ("", "--brief")]))
