@@ -239,6 +239,7 @@ BLZ_ASYNC(serve_connection)
               blz_guard_run(&self->op, &self->guard,
                             BLZ_FUTURE(self->connection, connection, .server = self->server,
                                        .stream.conn = self->conn)));
+    (void)blz_tcp_close(&self->conn); /* if the server has stopped before it began */
     BLZ_END(self->rc);
 }
 
