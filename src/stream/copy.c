@@ -99,6 +99,7 @@ static void pass_over(struct transfer *t, int64_t n)
 {
     t->offset += n;
     t->left -= (uint64_t)n;
+    t->begun |= n > 0;
     t->ended = n < DISK_PIECE;
 }
 
