@@ -64,13 +64,22 @@ static bool is_ours(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_signal;
 }
 
-/* The signal goes to whoever handles it now, or did before us. It comes when the handler ends. */
+static bool is_open(int signal)
+{
+    return blz__load(table.process, RELAXED) == PROCESS_READY &&
+           (blz__load(&slots[signal].word, RELAXED) & SLOT_OPEN);
+}
+
+/*
+ * The signal goes to whoever handles it now, or did before us. It comes when the handler ends. If
+ * somebody has subscribed meanwhile, that is us again: the word was opened before the handler came.
+ */
 static void pass_on(int signal)
 {
     struct sigaction now;
 
     sigaction(signal, NULL, &now);
-    if (is_ours(&now))
+    if (is_ours(&now) && !is_open(signal))
         sigaction(signal, &table.previous[signal], NULL);
     raise(signal);
 }

@@ -7,6 +7,7 @@
 
 #include "faulty.h"
 
+#include <sched.h>
 #include <signal.h>
 
 static int calls;
@@ -149,12 +150,61 @@ static void a_handler_of_its_own_is_left_when_restoring_fails(void **state)
     assert_int_equal(calls, 1);
 }
 
+static struct {
+    uint32_t go, done; /* atomic */
+    blz_signal sub;
+} late;
+
+static void *subscribe_late(void *arg)
+{
+    (void)arg;
+    while (!__atomic_load_n(&late.go, __ATOMIC_ACQUIRE))
+        sched_yield();
+    check(blz_signal_open(&late.sub, SIGUSR1) == 0);
+    __atomic_store_n(&late.done, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* In the handler. */
+static void let_subscribe(void)
+{
+    __atomic_store_n(&late.go, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&late.done, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+/* The handler has found nobody, and somebody subscribes before it has passed the signal on. */
+static void who_subscribes_while_a_signal_is_passed_on_gets_it(void **state)
+{
+    struct sigaction ours;
+    pthread_t thread;
+    blz_signal sub;
+
+    (void)state;
+    begin();
+    assert_int_equal(blz_signal_open(&sub, SIGUSR1), 0);
+    assert_int_equal(sigaction(SIGUSR1, NULL, &ours), 0);
+    blz_signal_close(&sub);
+    assert_int_equal(sigaction(SIGUSR1, &ours, NULL), 0); /* as if it were still running */
+    thread = start_thread(subscribe_late, NULL);
+    before_sigaction = let_subscribe;
+    raise(SIGUSR1);
+    join_thread(thread);
+    assert_int_equal(blz_signal_try_recv(&late.sub, NULL), 1);
+    raise(SIGUSR1);
+    assert_int_equal(blz_signal_try_recv(&late.sub, NULL), 1);
+    assert_int_equal(calls, 0);
+    blz_signal_close(&late.sub);
+    everything_is_as_before();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_call_that_fails_is_told),
         TEST(those_who_have_subscribed_notice_nothing),
         TEST(a_handler_of_its_own_is_left_when_restoring_fails),
+        TEST(who_subscribes_while_a_signal_is_passed_on_gets_it),
     };
     return RUN_TESTS(tests);
 }

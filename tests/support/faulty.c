@@ -111,8 +111,15 @@ int __wrap_eventfd(unsigned count, int flags)
 int __real_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 int __wrap_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 
+void (*before_sigaction)(void);
+
 int __wrap_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
+    void (*before)(void) = before_sigaction;
+
+    before_sigaction = NULL;
+    if (before)
+        before();
     return fails(FAULTY_SIGACTION) ? -1 : __real_sigaction(signal, action, old);
 }
 

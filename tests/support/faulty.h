@@ -113,6 +113,9 @@ enum faulty {
 /* From now on the nth call (1: the next one) fails with that errno; `all`: those after it too. */
 void fail_call(enum faulty call, int n, bool all, int error);
 
+/* Called before the next call of sigaction, once. */
+extern void (*before_sigaction)(void);
+
 /* For the wrappers: the error with which this call fails, or 0; and whether it does, with errno. */
 int error_of(enum faulty call);
 bool fails(enum faulty call);
