@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Corners where two rules meet, about beginnings and ends: pinned tasks and joins, callbacks and the
- * shutdown, names, forks and locks, the watchdog's callback. Where it matters who is first, the tests
- * count polls; none of them looks at a clock.
+ * Corners where two rules meet, about beginnings and ends: pinned tasks and joins, callbacks and
+ * the shutdown, names, forks and locks, the watchdog's callback. Where it matters who is first, the
+ * tests count polls; none of them looks at a clock.
  */
 #include "harness.h"
 
