@@ -7,20 +7,19 @@
  */
 #include "files.h"
 
-#include <unistd.h>
+#include <stdio.h>
 
 enum { SMALL = 64 << 10, PIECE = 256 << 10 };
 
-static size_t next_piece(const struct send_file *self)
+static uint64_t next_piece(const struct send_file *self)
 {
-    return self->count < PIECE ? (size_t)self->count : PIECE;
+    return self->count < PIECE ? self->count : PIECE;
 }
 
-static void sent(struct send_file *self)
+static void note_sent(struct send_file *self)
 {
-    self->at += self->io.done;
-    self->count -= self->io.done;
-    self->deadline_ns += (int64_t)self->io.done * self->stream->limits->byte_ns;
+    self->count -= self->copy.done;
+    self->deadline_ns += (int64_t)self->copy.done * self->stream->limits->byte_ns;
 }
 
 BLZ_ASYNC_EXTERN(send_file)
@@ -40,21 +39,18 @@ BLZ_ASYNC_EXTERN(send_file)
     BLZ_CALL(self->n, self->flush, stream_flush, .stream = self->stream);
     if (self->n < 0)
         goto out;
-    self->io = (blz_io){.done = 0};
-    self->fd = blz_file_into_fd(self->file);
-    self->n = self->fd;
+    self->n = blz_file_seek(self->file, (int64_t)self->at, SEEK_SET);
     self->deadline_ns = blz_deadline(self->stream->limits->body_ns);
     while (self->n >= 0 && self->count > 0) {
         BLZ_AWAIT(self->n,
                   blz_with_deadline(&self->limit, self->deadline_ns,
-                                    blz_tcp_sendfile(&self->io, &self->stream->conn, self->fd,
-                                                     (int64_t)self->at, next_piece(self))));
-        sent(self);
+                                    blz_copy(&self->copy, blz_file_stream(self->file),
+                                             blz_tcp_stream(&self->stream->conn),
+                                             &(blz_copy_options){.limit = next_piece(self)})));
+        note_sent(self);
         if (self->n == 0)
             self->n = -ENODATA;
     }
-    if (self->fd >= 0)
-        close(self->fd);
 out:
     BLZ_END(self->n < 0 ? self->n : 0);
 }

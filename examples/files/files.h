@@ -9,7 +9,8 @@
  *
  * It shows files and sockets together: how a path that a stranger has sent is opened beneath a
  * directory and nowhere else, how small files go out with their headers in one write and large ones
- * by sendfile, and how all that a client could use up has a limit: time, memory, connections.
+ * from the system's memory to the socket, and how all that a client could use up has a limit: time,
+ * memory, connections.
  *
  *   files.c       the program: options, listening, stopping
  *   connection.c  a connection: requests in, replies out, in order
@@ -96,15 +97,15 @@ void reply_status(struct bytes *out, const struct reply *reply, const struct htt
 struct send_file {
     BLZ_FRAME;
     struct stream *stream;
-    blz_file *file; /* many: is taken */
+    blz_file *file;
     uint64_t at, count;
-    int fd;
     int64_t n, deadline_ns;
     char *room;
     union {
         struct stream_flush flush;
+        blz_io io;
         struct {
-            blz_io io;
+            blz_copy_op copy;
             blz_timeout limit;
         };
     };

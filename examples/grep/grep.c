@@ -39,7 +39,7 @@ static int copy_path(struct grep_all *self)
 BLZ_ASYNC(grep_all)
 {
     BLZ_BEGIN;
-    self->rc = standard_stream(&self->grep->output, STDOUT_FILENO);
+    self->rc = blz_stdout(&self->grep->output);
     if (self->rc < 0) {
         complain(self->grep, "(standard output)", self->rc);
         goto out;

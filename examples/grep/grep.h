@@ -121,9 +121,6 @@ BLZ_DECLARE_EXTERN(submit);
 /* Says what is wrong with a file; the program will end with 2. [any thread] */
 void complain(struct grep *grep, const char *path, int64_t error);
 
-/* Standard input or output, whatever it is, as a stream. 0 or a negative errno. [task] */
-int standard_stream(blz_stream *stream, int fd);
-
 /* ---- walk.c ---- */
 
 /* All files below a directory, in the order of their names: 0. `path` is taken, and freed. */

@@ -10,10 +10,8 @@
  */
 #include "grep.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { OUT_MAX = 64 << 10 };
 
@@ -107,7 +105,7 @@ BLZ_ASYNC(search)
     BLZ_BEGIN;
     self->rc = find_begin(&self->slot->finder, &self->grep->settings, name_of(self));
     if (self->rc == 0 && !self->path)
-        self->rc = standard_stream(&self->in, STDIN_FILENO);
+        self->rc = blz_stdin(&self->in);
     if (self->rc == 0 && self->path) {
         BLZ_AWAIT(self->rc, blz_file_open(&self->io, &self->file, self->path, NULL));
         if (self->rc == 0)
@@ -163,27 +161,4 @@ BLZ_ASYNC_EXTERN(submit)
     if (self->rc < 0)
         free(self->path);
     BLZ_END(self->rc);
-}
-
-/* ---- standard input and output ---- */
-
-int standard_stream(blz_stream *stream, int fd)
-{
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3), rc;
-    blz_pipe pipe;
-    blz_file file;
-
-    if (copy < 0)
-        return -errno;
-    rc = blz_pipe_from_fd(&pipe, NULL, copy); /* a terminal, a pipe, a socket */
-    if (rc == 0) {
-        *stream = blz_pipe_stream(&pipe);
-        return 0;
-    }
-    rc = blz_file_from_fd(&file, NULL, copy);
-    if (rc == 0)
-        *stream = blz_file_stream(&file);
-    else
-        close(copy);
-    return rc;
 }

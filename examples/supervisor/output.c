@@ -6,30 +6,7 @@
  */
 #include "supervisor.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
-
-int standard_output(blz_stream *stream)
-{
-    int copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), rc;
-    blz_pipe pipe;
-    blz_file file;
-
-    if (copy < 0)
-        return -errno;
-    rc = blz_pipe_from_fd(&pipe, NULL, copy); /* a terminal, a pipe, a socket */
-    if (rc == 0) {
-        *stream = blz_pipe_stream(&pipe);
-        return 0;
-    }
-    rc = blz_file_from_fd(&file, NULL, copy);
-    if (rc == 0)
-        *stream = blz_file_stream(&file);
-    else
-        close(copy);
-    return rc;
-}
 
 /* The next line of `in`, behind a name, as what is to be written. False: it has no end yet. */
 static bool next_line(struct capture *self, bool at_end)

@@ -261,7 +261,7 @@ struct supervise {
 static int64_t open_all(struct state *state)
 {
     static const int numbers[NR_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
-    int rc = standard_output(&state->supervisor->output);
+    int rc = blz_stdout(&state->supervisor->output);
 
     for (int i = 0; i < NR_SIGNALS && rc == 0; i++)
         rc = blz_signal_open(&state->signals[i], numbers[i]);

@@ -97,9 +97,6 @@ struct capture {
 };
 BLZ_DECLARE_EXTERN(capture);
 
-/* Standard output as a stream, whatever it is. 0 or a negative errno. [task] */
-int standard_output(blz_stream *stream);
-
 /* ---- service.c ---- */
 
 struct service {
