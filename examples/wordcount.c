@@ -8,15 +8,12 @@
  * children: it spawns them into a scope, takes them one by one as they end, and reads what they
  * found straight from their frames.
  *
- * Blitz has no file I/O yet, so this reads with read(2), a piece at a time, and lets other tasks
- * run between the pieces. A slow disk therefore still holds up a worker.
+ * What is in the system's memory is read at once; for the rest the ring or a thread waits, and the
+ * worker goes on with other files.
  */
 #include <blitz.h>
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 struct counts {
     uint64_t lines, words, bytes;
@@ -29,48 +26,35 @@ struct count_file {
     const char *path;
     struct counts counts;
     bool in_word;
-    int fd;
     int64_t rc;
-    blz_future pause;
+    blz_file file;
+    blz_io io;
+    char piece[16384];
 };
 
-static void count_piece(struct count_file *self, const char *piece, size_t len)
+static void count_piece(struct count_file *self, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        bool space = isspace((unsigned char)piece[i]);
-        self->counts.lines += piece[i] == '\n';
+        bool space = isspace((unsigned char)self->piece[i]);
+        self->counts.lines += self->piece[i] == '\n';
         self->counts.words += !space && !self->in_word;
         self->in_word = !space;
     }
     self->counts.bytes += len;
 }
 
-/* Reads and counts the next piece: its size, 0 at the end, or a negative errno. */
-static int64_t next_piece(struct count_file *self)
-{
-    char piece[65536]; /* a plain function's locals are plain locals */
-    ssize_t n = read(self->fd, piece, sizeof piece);
-
-    if (n < 0)
-        return -errno;
-    count_piece(self, piece, (size_t)n);
-    return n;
-}
-
 BLZ_ASYNC(count_file)
 {
     BLZ_BEGIN;
-    self->fd = open(self->path, O_RDONLY | O_CLOEXEC);
-    if (self->fd < 0) {
-        self->rc = -errno;
+    BLZ_AWAIT(self->rc, blz_file_open(&self->io, &self->file, self->path, NULL));
+    if (self->rc < 0)
         goto out;
-    }
-    while ((self->rc = next_piece(self)) > 0) {
-        BLZ_AWAIT(self->rc, blz_yield(&self->pause));
-        if (self->rc < 0)
-            break; /* cancelled: close the file and go */
-    }
-    close(self->fd);
+    do {
+        BLZ_AWAIT(self->rc, blz_file_read(&self->io, &self->file, self->piece, sizeof self->piece));
+        if (self->rc > 0)
+            count_piece(self, (size_t)self->rc);
+    } while (self->rc > 0); /* until the end, an error, or a cancellation */
+    blz_file_close(&self->file);
 out:
     BLZ_END(self->rc);
 }
