@@ -109,7 +109,7 @@ test_grep() {
     printf 'one\0two\n' >a/binary
     : >a/empty
     printf '\n\n' >a/deep/lines
-    awk 'BEGIN { for (i = 1; i <= 60000; i++) printf "%d %s%s\n", i, (i % 7 ? "" : "seven "), "x" }' >b/long
+    awk 'BEGIN { for (i = 1; i <= 20000; i++) printf "%d %s%s\n", i, (i % 7 ? "" : "seven "), "x" }' >b/long
     { head -c 300000 /dev/zero | tr '\0' y; echo; echo one; } >b/wide
     for i in $(seq 100); do echo "file $i has one" >"b/f$i"; done
     ln -s ../plain b/link
