@@ -18,8 +18,8 @@
 #include <pthread.h>
 
 enum {
-    SUBSCRIPTIONS_MAX = 1024, /* of one client */
-    CHANNEL_NAME_MAX = 1024,  /* bytes; of a pattern, too */
+    SUBSCRIPTIONS_MAX = 256, /* of one client */
+    CHANNEL_NAME_MAX = 256,  /* bytes; of a pattern, too: each may cost its square */
     OUTBOX_MAX = 32 << 20,
     OUTBOX_HIGH = 64 << 10, /* from here on the connection itself waits before it reads on */
 };
