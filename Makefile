@@ -46,7 +46,7 @@ tests:
 # A model that is not through after a while says so and is taken up again in CI and in soak. One test
 # more than there are cores: some only wait. UNDER='tools/stall --hogs' runs them on a bad machine.
 test: tests
-	@MODEL_SECONDS=$${MODEL_SECONDS:-2} $(UNDER) ctest --test-dir $(BUILD) -j $(TEST_JOBS) --output-on-failure --no-tests=error $(ARGS)
+	@MODEL_SECONDS=$${MODEL_SECONDS:-1} $(UNDER) ctest --test-dir $(BUILD) -j $(TEST_JOBS) --output-on-failure --no-tests=error $(ARGS)
 
 # New inputs for everything that parses; `make fuzz ARGS='http --seconds 600'`.
 fuzz:

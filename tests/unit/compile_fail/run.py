@@ -85,7 +85,7 @@ def table(cases, compilers):
 def main():
     names = [argument for argument in sys.argv[1:] if argument != "--table"]
     cases = [HERE / f"{name}.c" for name in names] or sorted(HERE.glob("*.c"))
-    compilers = [compiler for compiler in ("gcc", "clang") if shutil.which(compiler)]
+    compilers = list(filter(shutil.which, os.environ.get("COMPILERS", "gcc clang").split()))
     if not compilers:
         print("neither gcc nor clang is here")
         return 1

@@ -13,6 +13,7 @@ it; with BAD, its first comment says what must happen, without and with BLZ_DEBU
 Built with gcc and clang, at -O0 and -O2, from the sources of the library that are tested.
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -85,7 +86,7 @@ def main():
     names = sys.argv[1:]
     paths = [HERE / f"{name}.c" for name in names] or sorted(HERE.glob("*.c"))
     cases = [Case(path) for path in paths if path.name != "hand.c"]
-    compilers = list(filter(shutil.which, ("gcc", "clang")))
+    compilers = list(filter(shutil.which, os.environ.get("COMPILERS", "gcc clang").split()))
     failures = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
