@@ -258,14 +258,17 @@ static inline bool others_have_work(const blz_worker *w)
 /*
  * The LIFO slot if it is its turn (*lifo is true), or else a yielded task if it is theirs. Tasks
  * that wake each other keep the slot full for ever: when it has had its run, the others have
- * theirs all the same.
+ * theirs all the same. Where there are no others it goes on: in the ring, its task would be there
+ * for another worker to be woken for, and to steal, which is the last that two tasks need that
+ * take turns.
  */
 static inline blz_task *take_local(blz_worker *w, bool *lifo)
 {
     bool locked = local_enter(&w->local);
     blz_task *newest = w->local.lifo, *task = NULL;
 
-    *lifo = newest && w->lifo_run < LIFO_MAX_RUN;
+    *lifo = newest && (w->lifo_run < LIFO_MAX_RUN ||
+                       (runq_is_empty(&w->ring) && !w->local.resumed.first && !w->pinned.first));
     w->local.lifo = NULL;
     if (!*lifo && (is_turn_of_yielded(w->turn) || !others_have_work(w)))
         task = task_list_take(&w->local.resumed);
