@@ -3,7 +3,7 @@
  * A small grep: finds lines in files, and in all files below directories.
  *
  *     build/examples/grep -rn 'blz_[a-z]+_open' include src
- *     build/examples/grep -F -c TODO *.c
+ *     build/examples/grep -F -c malloc *.c
  *     ls | build/examples/grep -i readme
  *
  * It shows how to do many things at once and have their results in order all the same. A file is

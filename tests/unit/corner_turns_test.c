@@ -382,6 +382,48 @@ static void an_inject_interval_of_one_lets_other_tasks_run(void **state)
     assert_in_range(chain.links_before, 0, SOON);
 }
 
+/* ---- two that take turns ---- */
+
+struct takes_turns {
+    BLZ_FRAME;
+    blz_notify *mine, *other;
+    int left;
+    int64_t rc;
+    blz_notify_op op;
+};
+
+BLZ_ASYNC(takes_turns)
+{
+    BLZ_BEGIN;
+    for (; self->left > 0; self->left--) {
+        BLZ_AWAIT(self->rc, blz_notify_await(&self->op, self->mine));
+        blz_notify_one(self->other);
+    }
+    BLZ_END(0);
+}
+
+/* In the ring, each of them would be there to be stolen. */
+static void two_that_take_turns_keep_the_lifo_slot_while_they_are_alone(void **state)
+{
+    blz_notify ping = BLZ_NOTIFY_INIT, pong = BLZ_NOTIFY_INIT;
+    blz_rt *rt = new_embedded_rt();
+    blz_stats before, after;
+
+    (void)state;
+    assert_int_equal(
+        BLZ_SPAWN_ON(rt, NULL, takes_turns, .mine = &ping, .other = &pong, .left = 500), 0);
+    assert_int_equal(
+        BLZ_SPAWN_ON(rt, NULL, takes_turns, .mine = &pong, .other = &ping, .left = 500), 0);
+    turn_all(rt);
+    blz_rt_stats(rt, &before);
+    blz_notify_one(&ping);
+    turn_all(rt);
+    blz_rt_stats(rt, &after);
+    assert_true(after.total.polls - before.total.polls >= 1000);
+    assert_true(after.total.lifo_hits - before.total.lifo_hits >= 950);
+    free_rt(rt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +437,7 @@ int main(void)
         TEST(options_of_one_work_alone_and_together),
         TEST(the_watchdog_does_not_look_all_the_time),
         TEST(an_inject_interval_of_one_lets_other_tasks_run),
+        TEST(two_that_take_turns_keep_the_lifo_slot_while_they_are_alone),
     };
     return RUN_TESTS(tests);
 }

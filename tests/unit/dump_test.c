@@ -109,6 +109,20 @@ static void a_waiting_task_shows_its_backtrace_with_lines(void **state)
     free_rt(rt);
 }
 
+struct is_notified {
+    BLZ_FRAME;
+    blz_notify *notify;
+    int64_t rc;
+    blz_notify_op op;
+};
+
+BLZ_ASYNC(is_notified)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_notify_await(&self->op, self->notify));
+    BLZ_END(self->rc);
+}
+
 static void a_queued_task_is_shown_as_queued(void **state)
 {
     (void)state;
@@ -118,6 +132,25 @@ static void a_queued_task_is_shown_as_queued(void **state)
     assert_int_equal(dump.count, 1);
     assert_contains(dump.lines[0], "\"give\" queued");
     assert_contains(dump.lines[0], ", 0 polls, ");
+    free_rt(rt);
+}
+
+static void a_woken_task_is_queued_until_it_is_polled(void **state)
+{
+    blz_notify notify = BLZ_NOTIFY_INIT;
+
+    (void)state;
+    rt = new_embedded_rt();
+    assert_int_equal(BLZ_SPAWN_ON(rt, NULL, is_notified, .notify = &notify), 0);
+    turn_all(rt);
+    take_dump();
+    assert_contains(dump.lines[0], "\"is_notified\" waiting");
+    blz_notify_one(&notify);
+    take_dump();
+    assert_contains(dump.lines[0], "\"is_notified\" queued");
+    turn_all(rt);
+    take_dump();
+    assert_int_equal(dump.count, 0);
     free_rt(rt);
 }
 
@@ -380,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_waiting_task_shows_its_backtrace_with_lines),
         TEST(a_queued_task_is_shown_as_queued),
+        TEST(a_woken_task_is_queued_until_it_is_polled),
         TEST(a_task_that_dumps_shows_itself_as_running),
         TEST(a_task_in_a_poll_is_shown_as_running_to_other_threads),
         TEST(a_cancelled_task_that_still_waits_is_shown_so),
