@@ -10,27 +10,22 @@
  * A cancelled operation looks at what its last read has brought all the same: either that settles
  * it, or it ends with -ECANCELED, and the bytes are in the buffer for the next one.
  */
-#include "stream/outer.h"
 #include "stream/reader.h"
 
-#include "base/alloc.h"
+#include "stream/buffer.h"
+#include "stream/outer.h"
 
 #include <errno.h>
-
-enum { DEFAULT_SIZE = 64 << 10 };
 
 /* ---- life ---- */
 
 int blz_reader_init_with(blz_reader *reader, blz_stream stream, size_t size,
                          const blz_allocator *allocator)
 {
-    *reader = (blz_reader){.stream = stream, .size = size ? size : DEFAULT_SIZE};
-    reader->allocator_ = allocator ? *allocator : blz__system_allocator;
-    reader->buf = blz__alloc(&reader->allocator_, reader->size, 64);
-    reader->owned_ = reader->buf != NULL;
-    if (!reader->buf)
-        reader->size = 0;
-    return reader->buf ? 0 : -ENOMEM;
+    *reader = (blz_reader){.stream = stream, .size = size};
+    int rc = buffer_new(&reader->buf, &reader->size, &reader->allocator_, allocator);
+    reader->owned_ = rc == 0;
+    return rc;
 }
 
 int blz_reader_init(blz_reader *reader, blz_stream stream, void *memory, size_t size)
@@ -44,7 +39,7 @@ int blz_reader_init(blz_reader *reader, blz_stream stream, void *memory, size_t 
 void blz_reader_free(blz_reader *reader)
 {
     if (reader->owned_)
-        blz__free(&reader->allocator_, reader->buf, reader->size, 64);
+        blz__free(&reader->allocator_, reader->buf, reader->size, BUFFER_ALIGN);
     reader->owned_ = false;
     reader->buf = NULL;
     reader->size = reader->pos = reader->end = 0;

@@ -7,15 +7,12 @@
  * Bytes leave the buffer, or the caller's memory, exactly when the stream says that it has taken
  * them: an operation that fails or is cancelled loses and repeats none.
  */
+#include "stream/buffer.h"
 #include "stream/outer.h"
-
-#include "base/alloc.h"
 
 #include <blitz/bufio.h>
 
 #include <errno.h>
-
-enum { DEFAULT_SIZE = 64 << 10 };
 
 /* How far an operation has come. A write ends before the others. */
 enum { PHASE_WRITE, PHASE_DRAIN, PHASE_FLUSH, PHASE_SHUTDOWN, PHASE_DONE };
@@ -25,13 +22,10 @@ enum { PHASE_WRITE, PHASE_DRAIN, PHASE_FLUSH, PHASE_SHUTDOWN, PHASE_DONE };
 int blz_writer_init_with(blz_writer *writer, blz_stream stream, size_t size,
                          const blz_allocator *allocator)
 {
-    *writer = (blz_writer){.stream = stream, .size = size ? size : DEFAULT_SIZE};
-    writer->allocator_ = allocator ? *allocator : blz__system_allocator;
-    writer->buf = blz__alloc(&writer->allocator_, writer->size, 64);
-    writer->owned_ = writer->buf != NULL;
-    if (!writer->buf)
-        writer->size = 0;
-    return writer->buf ? 0 : -ENOMEM;
+    *writer = (blz_writer){.stream = stream, .size = size};
+    int rc = buffer_new(&writer->buf, &writer->size, &writer->allocator_, allocator);
+    writer->owned_ = rc == 0;
+    return rc;
 }
 
 int blz_writer_init(blz_writer *writer, blz_stream stream, void *memory, size_t size)
@@ -45,7 +39,7 @@ int blz_writer_init(blz_writer *writer, blz_stream stream, void *memory, size_t 
 void blz_writer_free(blz_writer *writer)
 {
     if (writer->owned_)
-        blz__free(&writer->allocator_, writer->buf, writer->size, 64);
+        blz__free(&writer->allocator_, writer->buf, writer->size, BUFFER_ALIGN);
     writer->owned_ = false;
     writer->buf = NULL;
     writer->size = writer->pos = writer->end = 0;

@@ -410,10 +410,12 @@ static void two_that_take_turns_keep_the_lifo_slot_while_they_are_alone(void **s
     blz_stats before, after;
 
     (void)state;
-    assert_int_equal(
-        BLZ_SPAWN_ON(rt, NULL, takes_turns, .mine = &ping, .other = &pong, .left = 500), 0);
-    assert_int_equal(
-        BLZ_SPAWN_ON(rt, NULL, takes_turns, .mine = &pong, .other = &ping, .left = 500), 0);
+    assert_int_equal(BLZ_SPAWN_ON(rt, NULL, takes_turns, .mine = &ping, .other = &pong,
+                                  .left = 500),
+                     0);
+    assert_int_equal(BLZ_SPAWN_ON(rt, NULL, takes_turns, .mine = &pong, .other = &ping,
+                                  .left = 500),
+                     0);
     turn_all(rt);
     blz_rt_stats(rt, &before);
     blz_notify_one(&ping);
