@@ -32,7 +32,7 @@ struct pause {
     blz_future future;
     uint64_t done;
     uint32_t events;
-    uint32_t kind; /* IO_KINDS, which no operation is */
+    uint16_t kind; /* IO_KINDS, which no operation is */
     blz_timer timer;
     blz__fd_ref listener;
     void *conn;
@@ -41,7 +41,10 @@ struct pause {
 };
 
 _Static_assert(sizeof(struct pause) <= sizeof(blz_io), "a pause fits");
+/* And nothing else of the two: what is behind it in an operation belongs to its driver. */
 _Static_assert(offsetof(struct pause, kind) == offsetof(struct io, op.kind), "kinds coincide");
+_Static_assert(sizeof(((struct pause *)NULL)->kind) == sizeof(((struct io *)NULL)->op.kind),
+               "kinds coincide");
 
 static bool is_pausing(const blz_future *self)
 {

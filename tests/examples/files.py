@@ -61,6 +61,8 @@ class Server:
     def finish(self):
         """The exit code, and the last line."""
         rest = self.process.communicate(timeout=PATIENCE)[0]
+        if self.process.returncode != 0:
+            print(rest)  # a sanitizer's report, perhaps
         return self.process.returncode, rest.splitlines()[-1] if rest else ""
 
     def close(self):
