@@ -26,6 +26,7 @@
 #include <blitz/notify.h>
 #include <blitz/once.h>
 #include <blitz/oneshot.h>
+#include <blitz/par.h>
 #include <blitz/pipe.h>
 #include <blitz/process.h>
 #include <blitz/runtime.h>

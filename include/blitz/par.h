@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fork-join parallelism: a pool of threads that share the branches of a recursive computation.
+ *
+ *     struct half {
+ *         blz_par_job job;
+ *         int n;
+ *         uint64_t result;
+ *     };
+ *
+ *     static uint64_t fib(blz_par *par, int n)
+ *     {
+ *         struct half right = {.n = n - 2};
+ *
+ *         if (n < 2)
+ *             return (uint64_t)n;
+ *         blz_par_fork(par, &right.job, run_half);        // may run elsewhere from now on
+ *         uint64_t left = fib(par, n - 1);
+ *         if (blz_par_unfork(par, &right.job))            // nobody took it: it is ours
+ *             right.result = fib(par, n - 2);
+ *         return left + right.result;
+ *     }
+ *
+ *     static void run_half(blz_par *par, blz_par_job *job)   // what a thief calls
+ *     {
+ *         struct half *half = blz_container_of(job, struct half, job);
+ *         half->result = fib(par, half->n);
+ *     }
+ *
+ * A fork and its unfork cost two or three nanoseconds over a plain call: a fork is only noted by
+ * its own thread, and shown to others when one of them has nothing to do. So there is no need for a
+ * size below which a computation goes on serially; and whoever computes for less than a few
+ * microseconds never disturbs another thread at all.
+ *
+ * A computation enters the pool by blz_pool_run. Within it every function gets a context, the
+ * blz_par of the thread that runs it, and passes it on to those that it calls.
+ *
+ * Leaving a function between a fork and its unfork in any other way (longjmp, a C++ exception) is
+ * not allowed: somebody may be at work on the job in its frame.
+ */
+#ifndef BLITZ_PAR_H
+#define BLITZ_PAR_H
+
+#include <blitz/base.h>
+
+BLZ_BEGIN_DECLS
+
+/* A pool of threads. */
+typedef struct blz_pool blz_pool;
+
+/* The thread that runs a computation, as the computation sees it. For that thread only. */
+typedef struct blz_par blz_par;
+
+/* A branch that was forked: in the caller's frame, beginning a struct of its own. */
+typedef struct blz_par_job blz_par_job;
+
+/* What a thief calls for a job that it took. */
+typedef void (*blz_par_job_fn)(blz_par *par, blz_par_job *job);
+
+/* The body of blz_pool_run, and the branches of blz_par_join. */
+typedef void (*blz_par_fn)(blz_par *par, void *arg);
+
+struct blz_par_job {
+    blz_par_job_fn run;
+    int64_t index;  /* of its place among the jobs of its thread */
+    uint32_t latch; /* from here on only written once the job is shown to others */
+    uint32_t owner;
+    uint32_t thief;
+    uint32_t reserved;
+};
+
+/* What the inline functions below need of a context; the library's business. */
+struct blz_par {
+    blz_par_job **slots;
+    uint64_t mask;
+    int64_t tail; /* jobs of this thread: up to here */
+    int32_t fuel; /* forks until it looks whether others need work */
+    uint32_t reserved0;
+    uint64_t reserved1[12];
+    int64_t bottom; /* jobs below this are shown to others; changes seldom, so on another line */
+    uint64_t reserved2[15];
+};
+
+/* How a thread waits for a job that another one has taken. */
+typedef enum blz_par_wait {
+    BLZ_PAR_WAIT_LEAPFROG, /* helps the thread that took it, with that thread's jobs only */
+    BLZ_PAR_WAIT_STEAL,    /* takes any job of the pool meanwhile */
+    BLZ_PAR_WAIT_BLOCK,    /* takes none */
+} blz_par_wait;
+
+/* All zero: the defaults. */
+typedef struct blz_pool_options {
+    unsigned threads;     /* 0: as many as there are CPUs for this process */
+    unsigned ring_size;   /* jobs of a thread that others can take, a power of two; 0: 4096 */
+    size_t stack_size;    /* of each thread; 0: the system's default */
+    blz_par_wait waiting; /* at an unfork */
+    const blz_allocator *allocator; /* NULL: malloc */
+    const char *name;               /* of the threads; NULL: "blz-par" */
+    uint64_t reserved[8];
+} blz_pool_options;
+
+/* More threads than this are refused. */
+#define BLZ_POOL_MAX_THREADS 0x7fff
+
+/*
+ * Makes a pool; all its threads run when this returns. options may be NULL. 0; -EINVAL; -ENOMEM, or
+ * what the system says when it has no more threads. [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_pool_new(blz_pool **pool, const blz_pool_options *options);
+
+/*
+ * Ends the threads and frees the pool. Nothing may run in it. 0; -EDEADLK: called from within it.
+ * [any thread]
+ */
+BLZ_API int blz_pool_free(blz_pool *pool);
+
+/* How many threads it has. [any thread] */
+BLZ_API unsigned blz_pool_threads(const blz_pool *pool);
+
+/*
+ * Calls fn(par, arg) in a thread of the pool and returns when that has returned; what it wrote is
+ * seen by the caller. A thread of the pool itself calls it right away. Calls by several threads are
+ * begun in the order of their coming. [any thread]
+ */
+BLZ_API void blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg);
+
+/* The number of the thread, from 0 to one less than the pool has. [in a computation] */
+BLZ_API unsigned blz_par_index(const blz_par *par);
+
+/* ---- the inline part ---- */
+
+#ifndef blz_par_load_
+#define blz_par_load_(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
+#define blz_par_store_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#endif
+
+#define BLZ_PAR_INLINE_ static inline __attribute__((always_inline))
+
+/* The library's: fuel is used up, or the ring is full; and: the job is not this thread's alone. */
+BLZ_API BLZ_COLD void blz_par_refuel_(blz_par *par, blz_par_job *job);
+BLZ_API BLZ_COLD bool blz_par_reclaim_(blz_par *par, blz_par_job *job);
+
+/*
+ * From now on the job may be run by another thread, which calls `run` for it. Each fork needs its
+ * unfork, by the same function call, the last one first; the job must live until then.
+ * [in a computation]
+ */
+BLZ_PAR_INLINE_ void blz_par_fork(blz_par *par, blz_par_job *job, blz_par_job_fn run)
+{
+    int64_t tail = par->tail;
+    int32_t fuel = blz_par_load_(&par->fuel);
+
+    job->run = run;
+    job->index = tail;
+    if (blz_likely(fuel > 0)) {
+        /* A thief that is hungry writes here too. If that is lost, it asks again. */
+        blz_par_store_(&par->fuel, fuel - 1);
+        blz_par_store_(&par->slots[(uint64_t)tail & par->mask], job);
+    } else {
+        blz_par_refuel_(par, job);
+    }
+    par->tail = tail + 1;
+}
+
+/*
+ * Takes the job of the last fork back. True: nobody has taken it, and nobody will; the caller does
+ * what is to be done. False: it has been run by another thread, to its end, and what that wrote is
+ * seen by the caller. [in a computation]
+ */
+BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork(blz_par *par, blz_par_job *job)
+{
+    /* Not from par->tail, which has just been written, in each call that returned: reading it
+     * would make a chain of all of them. */
+    int64_t index = job->index;
+
+    if (blz_likely(index >= blz_par_load_(&par->bottom))) {
+        par->tail = index;
+        return true;
+    }
+    return blz_par_reclaim_(par, job);
+}
+
+/* The second branch of blz_par_join. */
+struct blz_par_branch_ {
+    blz_par_job job;
+    blz_par_fn fn;
+    void *arg;
+};
+
+static inline void blz_par_run_branch_(blz_par *par, blz_par_job *job)
+{
+    struct blz_par_branch_ *branch = (struct blz_par_branch_ *)(void *)job;
+
+    branch->fn(par, branch->arg);
+}
+
+/*
+ * Calls a(par, a_arg) and b(par, b_arg), b possibly in another thread at the same time, and returns
+ * when both have returned. Functions that are known at compile time are inlined here.
+ * [in a computation]
+ */
+BLZ_PAR_INLINE_ void blz_par_join(blz_par *par, blz_par_fn a, void *a_arg, blz_par_fn b,
+                                  void *b_arg)
+{
+    struct blz_par_branch_ branch;
+
+    branch.fn = b;
+    branch.arg = b_arg;
+    blz_par_fork(par, &branch.job, blz_par_run_branch_);
+    a(par, a_arg);
+    if (blz_par_unfork(par, &branch.job))
+        b(par, b_arg);
+}
+
+BLZ_END_DECLS
+#endif

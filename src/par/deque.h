@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The jobs of one worker: a ring with a private part.
+ *
+ *        top            bottom           tail              limit
+ *         |  public        |   private     |   free slots    |   no slots
+ *         v                v               v                 v
+ *   ------[a][b][c]........[d][e][f].......[ ][ ][ ][ ]......
+ *     thieves take ->      <- the owner takes, and adds
+ *
+ * The public part is a Chase-Lev deque: thieves take from `top` by compare and swap; the owner
+ * takes from `bottom`, and meets them only at the last job. The private part is the owner's own:
+ * adding and taking there (par.h) are plain stores. To publish is to move `bottom` up by one over
+ * the oldest private job, whose slot is written already.
+ *
+ * Forks nest, so the newest job is the next to be joined. If that one is public there is no
+ * private one (tail == bottom), and if it was stolen so were all older ones.
+ *
+ * Indices only grow, but for `bottom` that goes back by one while the owner takes; 2^63 of them do
+ * not run out. A slot is written when `tail` is below `limit`, that is one capacity above a `top`
+ * that the owner has seen: no thief that read an older index succeeds any more. Beyond `limit`
+ * jobs have no slot. They cannot be published, and their unfork finds them private: a full ring
+ * needs no other treatment. `limit` moves only while all jobs have slots.
+ *
+ * Orders: the owner moves `bottom` down, then looks at `top`; a thief looks at `top`, then at
+ * `bottom`. All four are seq_cst, so of an owner and a thief that want the same job one sees the
+ * other. On x86 that is one exchange for the owner, and for the thief nothing but its compare and
+ * swap.
+ */
+#ifndef BLZ_PAR_DEQUE_H
+#define BLZ_PAR_DEQUE_H
+
+#include "base/atomic.h"
+#include "base/cacheline.h"
+
+#if defined(BLZ_MODEL) && defined(BLITZ_PAR_H)
+#error "models want this before blitz/par.h"
+#endif
+#define blz_par_load_(p)     blz__load((p), RELAXED)
+#define blz_par_store_(p, v) blz__store((p), (v), RELAXED)
+#include <blitz/par.h>
+
+typedef struct ring {
+    blz_par own; /* the owner's side; `bottom` is read by thieves */
+    int64_t limit;
+    blz__cache_aligned int64_t top;
+    blz_par_job **slots; /* again, for thieves: the owner's line is busy */
+    uint64_t mask;
+} ring;
+
+typedef enum ring_steal_result { RING_EMPTY, RING_LOST, RING_TAKEN } ring_steal_result;
+
+static inline void ring_init(ring *r, blz_par_job **slots, uint32_t capacity, int64_t first)
+{
+    r->own = (blz_par){.slots = slots, .mask = capacity - 1, .tail = first, .bottom = first};
+    r->slots = slots;
+    r->mask = capacity - 1;
+    r->top = first;
+    r->limit = first + capacity;
+}
+
+/* Makes room if there is any: how many more jobs get a slot. [owner] */
+static inline int64_t ring_room(ring *r)
+{
+    if (r->own.tail > r->limit)
+        return 0;
+    /* acquire: pairs with the steals that moved it; they have read their slots */
+    r->limit = blz__load(&r->top, ACQUIRE) + (int64_t)r->mask + 1;
+    return r->limit - r->own.tail;
+}
+
+/* The slot of the job that is about to be added, if there is room. [owner] */
+static inline void ring_write(ring *r, blz_par_job *job)
+{
+    if (r->own.tail < r->limit)
+        blz__store(&r->slots[(uint64_t)r->own.tail & r->mask], job, RELAXED);
+}
+
+/* The oldest private job that could be published, or NULL. [owner] */
+static inline blz_par_job *ring_oldest_private(const ring *r)
+{
+    int64_t bottom = blz__load(&r->own.bottom, RELAXED);
+
+    if (bottom >= r->own.tail || bottom >= r->limit)
+        return NULL;
+    return blz__load(&r->slots[(uint64_t)bottom & r->mask], RELAXED);
+}
+
+/* That job, which is prepared for it, becomes public. [owner] */
+static inline void ring_publish(ring *r)
+{
+    /* release: pairs with the load of bottom in ring_steal; slot and job are written */
+    blz__store(&r->own.bottom, blz__load(&r->own.bottom, RELAXED) + 1, RELEASE);
+}
+
+/* Whether thieves find something here; perhaps no longer so. [any thread] */
+static inline bool ring_has_public(const ring *r)
+{
+    return blz__load(&r->top, RELAXED) < blz__load(&r->own.bottom, RELAXED);
+}
+
+/*
+ * Takes the newest job back, which is public: there is no private one. False: it was stolen.
+ * [owner]
+ */
+static inline bool ring_take_public(ring *r)
+{
+    int64_t bottom = blz__load(&r->own.bottom, RELAXED) - 1;
+    int64_t top = blz__load(&r->top, RELAXED);
+    bool mine = true;
+
+    if (top > bottom)
+        return false;
+    /* seq_cst, with the load after it and those in ring_steal: of owner and thief, one sees the
+     * other; release: as ring_publish, for thieves that take older jobs by this value */
+    blz__swap(&r->own.bottom, bottom, SEQ_CST);
+    top = blz__load(&r->top, SEQ_CST);
+    if (top < bottom) {
+        r->own.tail = bottom;
+        return true;
+    }
+    if (top == bottom) /* the last one: whoever moves top has it */
+        mine = blz__cas(&r->top, &top, top + 1, RELAXED, RELAXED);
+    else
+        mine = false;
+    blz__store(&r->own.bottom, bottom + 1, RELAXED); /* as top: there is nothing to take below it */
+    r->own.tail = bottom + 1;
+    return mine;
+}
+
+/* Takes the oldest job. LOST: another one was faster, there may be more. [any thread] */
+static inline ring_steal_result ring_steal(ring *r, blz_par_job **job)
+{
+    int64_t top = blz__load(&r->top, SEQ_CST); /* see ring_take_public */
+    /* acquire: pairs with the release in ring_publish */
+    int64_t bottom = blz__load(&r->own.bottom, SEQ_CST);
+
+    if (top >= bottom)
+        return RING_EMPTY;
+    *job = blz__load(&r->slots[(uint64_t)top & r->mask], RELAXED);
+    /* release: the slot is read; pairs with the acquire in ring_room */
+    return blz__cas(&r->top, &top, top + 1, RELEASE, RELAXED) ? RING_TAKEN : RING_LOST;
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Computations that come from outside of the pool and have not been begun: a list under a small
+ * lock, oldest first, and its length for those who only want to know whether to look. The nodes are
+ * in the frames of the threads that wait for them, so the list owns nothing and cannot be full.
+ */
+#ifndef BLZ_PAR_INJECT_H
+#define BLZ_PAR_INJECT_H
+
+#include "base/cacheline.h"
+#include "base/lock.h"
+
+#include "par/deque.h"
+
+typedef struct root {
+    blz_par_job job;
+    struct root *next;
+    blz_par_fn fn;
+    void *arg;
+} root;
+
+typedef struct inject_queue {
+    blz__cache_aligned blz__lock lock;
+    root *first, **end;
+    blz__cache_aligned uint32_t len;
+} inject_queue;
+
+void blz__par_inject_init(inject_queue *q);
+
+/* Then post it (sleep.h). [any thread] */
+void blz__par_inject_push(inject_queue *q, root *r);
+
+/* The oldest, or NULL. [any thread] */
+root *blz__par_inject_take(inject_queue *q);
+
+#endif

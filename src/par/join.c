@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cold halves of fork and unfork (par.h).
+ *
+ * When to publish. A worker keeps its forks to itself until somebody has use for them, which it
+ * asks itself each time that its fuel is used up. Fuel is a number of forks, chosen so that they
+ * take about two microseconds: doubled at most from look to look, cut down at once when they turn
+ * out to take longer. A thief that looks for work asks earlier, by taking the fuel away. At such a
+ * moment the oldest job is published (the one with the most behind it), if no other is public
+ * already and if somebody looks for work or is asleep.
+ *
+ * A computation that came from outside publishes nothing in its first microseconds. Waking a
+ * thread takes that long, so whatever is over by then would only have been slowed down.
+ */
+#include "par/pool.h"
+
+#include "base/panic.h"
+
+enum { MAX_BURST = 256 };
+
+/* ---- fuel ---- */
+
+void blz__par_fresh_fuel(worker *w, bool is_root)
+{
+    uint64_t now = blz__clock_ticks(&w->pool->clock);
+
+    w->burst = w->pool->nr_workers > 1 ? 1 : INT32_MAX; /* alone it need not look */
+    w->looked_at = now;
+    w->solo_until = is_root ? now + w->pool->solo_ticks : now;
+    blz__store(&w->ring.own.fuel, 0, RELAXED);
+}
+
+static int32_t next_burst(const worker *w, uint64_t elapsed)
+{
+    uint64_t most = 2 * (uint64_t)w->burst;
+
+    if (elapsed > w->pool->look_ticks)
+        most = (uint64_t)w->burst * w->pool->look_ticks / elapsed;
+    return most == 0 ? 1 : most > MAX_BURST ? MAX_BURST : (int32_t)most;
+}
+
+/* How many of the next forks are free, by the clock and by the room in the ring. */
+static void refill(worker *w, int64_t room)
+{
+    int32_t fuel = room < w->burst ? (int32_t)room : w->burst;
+
+    blz__store(&w->ring.own.fuel, fuel > 0 ? fuel : 0, RELAXED);
+}
+
+/* ---- publishing ---- */
+
+static bool somebody_is_idle(const worker *w)
+{
+    uint64_t counters = blz__load(&w->pool->sleep.counters, RELAXED);
+
+    return sleep_nr_looking(counters) || sleep_nr_asleep(counters);
+}
+
+static void publish_oldest(worker *w)
+{
+    blz_par_job *job = ring_oldest_private(&w->ring);
+
+    if (!job)
+        return;
+    job->latch = LATCH_UNSET;
+    job->owner = w->index;
+    job->thief = PAR_NOBODY;
+    ring_publish(&w->ring);
+    blz__par_sleep_post(&w->pool->sleep, 1);
+}
+
+static void look_around(worker *w, bool asked)
+{
+    uint64_t now = blz__clock_ticks(&w->pool->clock);
+
+    if (!asked)
+        w->burst = next_burst(w, now - w->looked_at);
+    w->looked_at = now;
+    if ((int64_t)(now - w->solo_until) >= 0 && !ring_has_public(&w->ring) &&
+        (asked || somebody_is_idle(w)))
+        publish_oldest(w);
+}
+
+void blz_par_refuel_(blz_par *par, blz_par_job *job)
+{
+    worker *w = worker_of(par);
+    bool asked = blz__load(&par->fuel, RELAXED) == PAR_FUEL_ASKED;
+    int64_t room = ring_room(&w->ring) - 1;
+
+    ring_write(&w->ring, job);
+    par->tail++;
+    if (w->pool->nr_workers > 1)
+        look_around(w, asked);
+    refill(w, room);
+}
+
+/* ---- a public job ---- */
+
+bool blz_par_reclaim_(blz_par *par, blz_par_job *job)
+{
+    worker *w = worker_of(par);
+
+    if (ring_take_public(&w->ring))
+        return true;
+    blz__par_wait_for(w, job);
+    return false;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the pool know of each other. */
+#ifndef BLZ_PAR_POOL_H
+#define BLZ_PAR_POOL_H
+
+#include "par/deque.h"
+#include "par/inject.h"
+#include "par/latch.h"
+#include "par/sleep.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/sys.h"
+
+enum { PAR_NOBODY = 0x7fffffff }; /* job->thief before anybody has taken it */
+
+/* par.fuel, written by a thief that found nothing: publish a job at the next fork. */
+enum { PAR_FUEL_ASKED = -1 };
+
+typedef struct worker {
+    ring ring; /* first: its beginning is the blz_par of the computation */
+    blz_pool *pool;
+    uint32_t index;
+    int32_t burst;       /* forks between two looks at the clock */
+    uint64_t looked_at;  /* ticks of the last look */
+    uint64_t solo_until; /* ticks; until then the computation is kept from others */
+    blz__rng rng;
+    blz__thread thread;
+    uint32_t ended; /* a latch: the pool is being freed */
+    bool fruitless; /* the last time it was woken there was nothing to do */
+} worker;
+
+struct blz_pool {
+    worker *workers;
+    blz_par_job **slots; /* of all workers */
+    uint32_t nr_workers, ring_size;
+    blz_par_wait waiting;
+    uint64_t solo_ticks, look_ticks;
+    blz__clock clock;
+    blz_allocator allocator;
+    sleep_state sleep;
+    inject_queue injected;
+    uint32_t nr_started; /* also a futex: blz_pool_new waits for all */
+};
+
+/* The context of the thread, if it belongs to a pool. */
+extern _Thread_local blz_par *blz__par_current;
+
+static inline worker *worker_of(const blz_par *par)
+{
+    return (worker *)(void *)(uintptr_t)par;
+}
+
+/* ---- worker.c ---- */
+
+void blz__par_worker_main(void *worker);
+
+/* Waits until the job, which another worker has, is done. [owner of the job] */
+void blz__par_wait_for(worker *w, blz_par_job *job);
+
+/* ---- join.c ---- */
+
+/* The worker begins a computation: a root (which others are kept from at first) or a stolen job. */
+void blz__par_fresh_fuel(worker *w, bool is_root);
+
+#endif

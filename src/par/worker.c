@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the threads of a pool do: look for jobs, run them, wait.
+ *
+ * A worker without a computation takes any job: from the rings of the others, beginning at a
+ * random one, then from those that came from outside. If there is none it spins for about two
+ * microseconds, yields a few times, announces that it is about to sleep, looks once more, and
+ * sleeps (sleep.h). If it was woken in vain it goes back to sleep without the first two.
+ *
+ * A worker that waits for a job which another has taken does the same, takes only the jobs of that
+ * other one (leapfrogging: they are parts of what it waits for, so its stack and its locks see
+ * nothing that is foreign to them), or none. In the last two cases it is not among those whom a new
+ * job wakes, since it might not be allowed to take it.
+ */
+#include "par/pool.h"
+
+#ifdef BLZ_MODEL
+enum { SPINS = 0, YIELDS = 0, ASK_EVERY = 1 };
+#else
+enum { SPINS = 64, YIELDS = 32, ASK_EVERY = 32 };
+#endif
+
+_Thread_local blz_par *blz__par_current;
+
+/* ---- running ---- */
+
+static void run_stolen(worker *w, blz_par_job *job)
+{
+    blz_pool *pool = w->pool;
+    uint32_t owner = job->owner;
+
+    blz__store(&job->thief, w->index, RELAXED);
+    blz__par_fresh_fuel(w, false);
+    job->run(&w->ring.own, job);
+    if (latch_set(&job->latch)) /* the job is gone now */
+        blz__par_sleep_wake(&pool->sleep, owner);
+}
+
+static void run_root(worker *w, root *r)
+{
+    blz__par_fresh_fuel(w, true);
+    r->fn(&w->ring.own, r->arg);
+    latch_set(&r->job.latch); /* its waiter is blocked, if it waits: nobody else to wake */
+}
+
+/* ---- finding ---- */
+
+/* The victim publishes at its next fork. */
+static void ask(worker *victim)
+{
+    if (blz__load(&victim->ring.own.fuel, RELAXED) > 0)
+        blz__store(&victim->ring.own.fuel, (int32_t)PAR_FUEL_ASKED, RELAXED);
+}
+
+static blz_par_job *steal_from(worker *victim)
+{
+    blz_par_job *job;
+    ring_steal_result result;
+
+    while ((result = ring_steal(&victim->ring, &job)) == RING_LOST)
+        blz__spin_hint();
+    return result == RING_TAKEN ? job : NULL;
+}
+
+static blz_par_job *steal_from_any(worker *w, bool asking)
+{
+    blz_pool *pool = w->pool;
+    uint32_t start = blz__rng_below(&w->rng, pool->nr_workers);
+
+    for (uint32_t i = 0; i < pool->nr_workers; i++) {
+        uint32_t at = start + i;
+        worker *victim = &pool->workers[at < pool->nr_workers ? at : at - pool->nr_workers];
+        blz_par_job *job = victim == w ? NULL : steal_from(victim);
+
+        if (job)
+            return job;
+        if (asking && victim != w)
+            ask(victim);
+    }
+    return NULL;
+}
+
+/* Looks everywhere, and runs what it finds. */
+static bool run_any(worker *w, bool asking)
+{
+    blz_par_job *job = steal_from_any(w, asking);
+    root *r = job ? NULL : blz__par_inject_take(&w->pool->injected);
+
+    if (!job && !r)
+        return false;
+    blz__par_sleep_end_looking(&w->pool->sleep);
+    w->fruitless = false;
+    if (job)
+        run_stolen(w, job);
+    else
+        run_root(w, r);
+    blz__par_sleep_begin_looking(&w->pool->sleep);
+    return true;
+}
+
+/* ---- waiting ---- */
+
+/* One round of waiting without work: true while it is too early to sleep. */
+static bool idle_round(int *rounds)
+{
+    if (*rounds >= SPINS + YIELDS)
+        return false;
+    if ((*rounds)++ < SPINS)
+        blz__spin_hint();
+    else
+        blz__thread_yield();
+    return true;
+}
+
+/* Runs whatever there is until the latch is set. */
+static void work_until(worker *w, uint32_t *latch)
+{
+    sleep_state *sleep = &w->pool->sleep;
+    uint32_t event;
+    int rounds = 0;
+
+    blz__par_sleep_begin_looking(sleep);
+    while (!latch_is_set(latch)) {
+        if (run_any(w, rounds % ASK_EVERY == 0)) {
+            rounds = 0;
+        } else if (w->fruitless || !idle_round(&rounds)) {
+            event = blz__par_sleep_announce(sleep);
+            if (run_any(w, true))
+                continue;
+            w->fruitless = blz__par_sleep(sleep, w->index, event, latch);
+        }
+    }
+    blz__par_sleep_end_looking(sleep);
+}
+
+/* Helps the thief until the latch is set. */
+static void leapfrog_until(worker *w, blz_par_job *awaited)
+{
+    int rounds = 0;
+
+    while (!latch_is_set(&awaited->latch)) {
+        uint32_t thief = blz__load(&awaited->thief, RELAXED);
+        worker *victim = thief == PAR_NOBODY ? NULL : &w->pool->workers[thief];
+        blz_par_job *job = victim ? steal_from(victim) : NULL;
+
+        if (job) {
+            run_stolen(w, job);
+            rounds = 0;
+            continue;
+        }
+        if (victim && rounds % ASK_EVERY == 0)
+            ask(victim);
+        if (!idle_round(&rounds))
+            latch_block(&awaited->latch);
+    }
+}
+
+static void block_until(uint32_t *latch)
+{
+    int rounds = 0;
+
+    while (!latch_is_set(latch))
+        if (!idle_round(&rounds))
+            latch_block(latch);
+}
+
+void blz__par_wait_for(worker *w, blz_par_job *job)
+{
+    switch (w->pool->waiting) {
+    case BLZ_PAR_WAIT_STEAL:
+        work_until(w, &job->latch);
+        break;
+    case BLZ_PAR_WAIT_LEAPFROG:
+        leapfrog_until(w, job);
+        break;
+    case BLZ_PAR_WAIT_BLOCK:
+        block_until(&job->latch);
+        break;
+    }
+}
+
+/* ---- the thread ---- */
+
+void blz__par_worker_main(void *arg)
+{
+    worker *w = arg;
+    blz_pool *pool = w->pool;
+
+    blz__par_current = &w->ring.own;
+    /* release: pairs with the acquire in blz_pool_new */
+    if (blz__fetch_add(&pool->nr_started, 1u, RELEASE) + 1 == pool->nr_workers)
+        blz__futex_wake(&pool->nr_started, 1);
+    work_until(w, &w->ended);
+    blz__par_current = NULL;
+}
+
+void blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg)
+{
+    blz_par *here = blz__par_current;
+    root r = {.fn = fn, .arg = arg};
+
+    if (here && worker_of(here)->pool == pool) {
+        if (here->tail == blz__load(&here->bottom, RELAXED))
+            blz__par_fresh_fuel(worker_of(here), true); /* nothing of an outer one is held back */
+        fn(here, arg);
+        return;
+    }
+    blz__par_inject_push(&pool->injected, &r);
+    blz__par_sleep_post(&pool->sleep, 1);
+    block_until(&r.job.latch);
+}

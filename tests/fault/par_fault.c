@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fork-join pool without memory, threads or asymmetric fences. */
+#include "faulty.h"
+#include "harness.h"
+
+static void nothing(blz_par *par, void *arg)
+{
+    (void)par;
+    ++*(int *)arg;
+}
+
+static void a_pool_without_threads_is_refused(void **state)
+{
+    blz_pool *pool;
+
+    (void)state;
+    for (int n = 1; n <= 3; n++) {
+        fail_call(FAULTY_PTHREAD_CREATE, n, false, EAGAIN);
+        assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = 3,
+                                                                 .allocator = test_memory()}),
+                         -EAGAIN);
+        assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    }
+}
+
+static void a_pool_works_without_asymmetric_fences(void **state)
+{
+    blz_pool *pool;
+    int count = 0;
+
+    (void)state;
+    fail_call(FAULTY_MEMBARRIER, 1, true, ENOSYS);
+    assert_int_equal(blz_pool_new(&pool,
+                                  &(blz_pool_options){.threads = 2, .allocator = test_memory()}),
+                     0);
+    for (int i = 0; i < 100; i++)
+        blz_pool_run(pool, nothing, &count);
+    assert_int_equal(count, 100);
+    assert_int_equal(blz_pool_free(pool), 0);
+    assert_true(stop_failing(FAULTY_MEMBARRIER));
+}
+
+/* ---- memory ---- */
+
+struct meagre {
+    const blz_allocator *real;
+    int left; /* allocations that succeed */
+};
+
+static void *meagre_alloc(void *ctx, size_t size, size_t align)
+{
+    struct meagre *m = ctx;
+
+    return m->left-- > 0 ? m->real->alloc(m->real->ctx, size, align) : NULL;
+}
+
+static void meagre_free(void *ctx, void *ptr, size_t size, size_t align)
+{
+    struct meagre *m = ctx;
+
+    m->real->free(m->real->ctx, ptr, size, align);
+}
+
+static void a_pool_without_memory_is_refused(void **state)
+{
+    struct meagre meagre = {test_memory(), 0};
+    blz_allocator allocator = {meagre_alloc, meagre_free, &meagre};
+    blz_pool *pool;
+    int rc = -ENOMEM, tries = 0;
+
+    (void)state;
+    for (; rc == -ENOMEM; tries++) {
+        meagre.left = tries;
+        rc = blz_pool_new(&pool, &(blz_pool_options){.threads = 2, .allocator = &allocator});
+    }
+    assert_int_equal(rc, 0);
+    assert_true(tries > 2);
+    assert_int_equal(blz_pool_free(pool), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_pool_without_threads_is_refused),
+        TEST(a_pool_works_without_asymmetric_fences),
+        TEST(a_pool_without_memory_is_refused),
+    };
+    return RUN_TESTS(tests);
+}
