@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole pool in the explorer: it starts, takes computations from outside, and ends, whatever its
+ * workers are doing at that moment. A wake-up that is lost anywhere is a deadlock here.
+ */
+#include "par/pool.h"
+
+static void *model_allocator_alloc(void *ctx, size_t size, size_t align)
+{
+    (void)ctx;
+    return model_alloc(size, align);
+}
+
+static void model_allocator_free(void *ctx, void *ptr, size_t size, size_t align)
+{
+    (void)ctx, (void)size, (void)align;
+    model_free(ptr);
+}
+
+static const blz_allocator allocator = {model_allocator_alloc, model_allocator_free, NULL};
+
+static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
+{
+    blz_pool *pool;
+    int rc = blz_pool_new(&pool, &(blz_pool_options){.threads = threads,
+                                                     .ring_size = 2,
+                                                     .waiting = waiting,
+                                                     .allocator = &allocator});
+
+    model_assert(rc == 0);
+    return pool;
+}
+
+static void free_pool(blz_pool *pool)
+{
+    uint64_t counters;
+
+    model_assert(blz_pool_free(NULL) == 0);
+    counters = blz__load(&pool->sleep.counters, RELAXED);
+    model_assert(sleep_nr_asleep(counters) <= pool->nr_workers);
+    model_assert(blz_pool_free(pool) == 0);
+}
+
+static void a_pool_starts_and_ends(void)
+{
+    free_pool(new_pool(1, BLZ_PAR_WAIT_STEAL));
+}
+
+/* ---- computations ---- */
+
+static void write_seven(blz_par *par, void *arg)
+{
+    (void)par;
+    blz__plain_write((uint32_t *)arg);
+    *(uint32_t *)arg = 7;
+}
+
+static void a_computation_is_run_and_its_result_seen(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    uint32_t result = 0;
+
+    blz_pool_run(pool, write_seven, &result);
+    blz__plain_read(&result);
+    model_assert(result == 7);
+    free_pool(pool);
+}
+
+static void run_seven(void *arg)
+{
+    uint32_t result = 0;
+
+    blz_pool_run(arg, write_seven, &result);
+    blz__plain_read(&result);
+    model_assert(result == 7);
+}
+
+static void two_threads_run_computations(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    model_thread other = model_start(run_seven, pool);
+
+    run_seven(pool);
+    model_join(other);
+    free_pool(pool);
+}
+
+/* ---- two workers ---- */
+
+static uint32_t nr_met;
+
+/* Returns when two are in here at once. */
+static void meet(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    if (blz__fetch_add(&nr_met, 1u, RELAXED) + 1 == 2)
+        blz__futex_wake(&nr_met, 1);
+    while (blz__load(&nr_met, RELAXED) < 2)
+        blz__futex_wait(&nr_met, 1);
+}
+
+static void run_meet(void *arg)
+{
+    blz_pool_run(arg, meet, NULL);
+}
+
+/*
+ * The second is posted while the worker that was woken for the first is still looking, and so wakes
+ * nobody; that worker does, before it runs what it found.
+ */
+static void a_worker_wakes_another_before_it_runs_a_job(void)
+{
+    blz_pool *pool = new_pool(2, BLZ_PAR_WAIT_STEAL);
+    model_thread other;
+
+    nr_met = 0;
+    other = model_start(run_meet, pool);
+    run_meet(pool);
+    model_join(other);
+    free_pool(pool);
+}
+
+/* ---- forks ---- */
+
+struct fork {
+    blz_par_job job;
+    uint32_t result;
+};
+
+static void run_fork(blz_par *par, blz_par_job *job)
+{
+    write_seven(par, &blz_container_of(job, struct fork, job)->result);
+}
+
+/* Its time alone is over, so the job is published; the other worker may take it or not. */
+static void fork_one(blz_par *par, void *arg)
+{
+    struct fork *fork = model_alloc(sizeof *fork, sizeof(uint64_t));
+
+    (void)arg;
+    fork->result = 0;
+    model_clock_advance(BLZ_MSEC);
+    blz_par_fork(par, &fork->job, run_fork);
+    if (blz_par_unfork(par, &fork->job))
+        write_seven(par, &fork->result);
+    blz__plain_read(&fork->result);
+    model_assert(fork->result == 7);
+    model_free(fork);
+}
+
+static void fork_in(blz_par_wait waiting)
+{
+    blz_pool *pool = new_pool(2, waiting);
+
+    blz_pool_run(pool, fork_one, NULL);
+    free_pool(pool);
+}
+
+static void a_fork_is_joined_by_stealing(void)
+{
+    fork_in(BLZ_PAR_WAIT_STEAL);
+}
+
+static void a_fork_is_joined_by_leapfrogging(void)
+{
+    fork_in(BLZ_PAR_WAIT_LEAPFROG);
+}
+
+static void a_fork_is_joined_by_blocking(void)
+{
+    fork_in(BLZ_PAR_WAIT_BLOCK);
+}
+
+static const struct model models[] = {
+    {"a_pool_starts_and_ends", a_pool_starts_and_ends, {.preemptions = 2}},
+    {"a_computation_is_run_and_its_result_seen",
+     a_computation_is_run_and_its_result_seen,
+     {.preemptions = 2, .stale_reads = 2}},
+    {"two_threads_run_computations",
+     two_threads_run_computations,
+     {.preemptions = 1, .stale_reads = 1}},
+    {"a_worker_wakes_another_before_it_runs_a_job",
+     a_worker_wakes_another_before_it_runs_a_job,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_fork_is_joined_by_stealing",
+     a_fork_is_joined_by_stealing,
+     {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_fork_is_joined_by_leapfrogging",
+     a_fork_is_joined_by_leapfrogging,
+     {.preemptions = 1, .stale_reads = 1, .reduce = true}},
+    {"a_fork_is_joined_by_blocking",
+     a_fork_is_joined_by_blocking,
+     {.preemptions = 1, .stale_reads = 1, .reduce = true}},
+};
+
+int main(int argc, char **argv)
+{
+    model_thread_local(&blz__par_current, sizeof blz__par_current);
+    return model_main(argc, argv, models, sizeof models / sizeof models[0]);
+}
