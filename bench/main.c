@@ -23,6 +23,7 @@ static const struct bench *const tables[] = {
     process_benches,
     file_benches,
     lines_benches,
+    par_benches,
 #ifndef BLITZ_BENCH_SHARED
     wake_benches,
 #endif
