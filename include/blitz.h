@@ -27,6 +27,7 @@
 #include <blitz/once.h>
 #include <blitz/oneshot.h>
 #include <blitz/par.h>
+#include <blitz/par_for.h>
 #include <blitz/pipe.h>
 #include <blitz/process.h>
 #include <blitz/runtime.h>

@@ -83,6 +83,7 @@ struct blz_par {
 
 /* How a thread waits for a job that another one has taken. */
 typedef enum blz_par_wait {
+    BLZ_PAR_WAIT_DEFAULT,  /* what the pool was made with; of a pool: leapfrog */
     BLZ_PAR_WAIT_LEAPFROG, /* helps the thread that took it, with that thread's jobs only */
     BLZ_PAR_WAIT_STEAL,    /* takes any job of the pool meanwhile */
     BLZ_PAR_WAIT_BLOCK,    /* takes none */

@@ -110,7 +110,7 @@ static void init_pool(blz_pool *pool, const blz_pool_options *options, blz_alloc
     pool->allocator = allocator;
     pool->nr_workers = cpus < BLZ_POOL_MAX_THREADS ? cpus : BLZ_POOL_MAX_THREADS;
     pool->ring_size = options->ring_size ? options->ring_size : DEFAULT_RING_SIZE;
-    pool->waiting = options->waiting;
+    pool->waiting = options->waiting ? options->waiting : BLZ_PAR_WAIT_LEAPFROG;
     pool->sleep.nr_sleepers = pool->nr_workers;
     pool->sleep.asymmetric_fences = blz__fence_asymmetric_init();
     blz__par_inject_init(&pool->injected);

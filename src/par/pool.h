@@ -52,6 +52,21 @@ static inline worker *worker_of(const blz_par *par)
     return (worker *)(void *)(uintptr_t)par;
 }
 
+/*
+ * Memory for the time of an algorithm, from the pool's allocator, aligned to cache lines; NULL if
+ * there is none. It is given back with the same size, by any thread of the pool.
+ */
+static inline void *blz__par_alloc(blz_par *par, size_t size)
+{
+    return blz__alloc(&worker_of(par)->pool->allocator, size, BLZ_CACHE_LINE);
+}
+
+static inline void blz__par_free(blz_par *par, void *ptr, size_t size)
+{
+    if (ptr)
+        blz__free(&worker_of(par)->pool->allocator, ptr, size, BLZ_CACHE_LINE);
+}
+
 /* ---- worker.c ---- */
 
 void blz__par_worker_main(void *worker);

@@ -170,6 +170,7 @@ void blz__par_wait_for(worker *w, blz_par_job *job)
     case BLZ_PAR_WAIT_STEAL:
         work_until(w, &job->latch);
         break;
+    case BLZ_PAR_WAIT_DEFAULT:
     case BLZ_PAR_WAIT_LEAPFROG:
         leapfrog_until(w, job);
         break;

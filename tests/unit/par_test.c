@@ -101,7 +101,8 @@ static void bad_options_are_refused(void **state)
     (void)state;
     assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.ring_size = 3}), -EINVAL);
     assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = 0x8000}), -EINVAL);
-    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.waiting = 3}), -EINVAL);
+    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.waiting = BLZ_PAR_WAIT_BLOCK + 1}),
+                     -EINVAL);
 }
 
 static void free_the_own_pool(blz_par *par, void *arg)
