@@ -7,17 +7,32 @@
 
 void blz__par_inject_init(inject_queue *q)
 {
-    *q = (inject_queue){.end = &q->first};
+    *q = (inject_queue){.first = NULL};
+}
+
+static void add_len(inject_queue *q, uint32_t change)
+{
+    blz__store(&q->len, blz__load(&q->len, RELAXED) + change, RELAXED);
 }
 
 void blz__par_inject_push(inject_queue *q, root *r)
 {
+    r->queued = true;
     r->next = NULL;
     blz__lock_acquire(&q->lock);
-    *q->end = r;
-    q->end = &r->next;
-    blz__store(&q->len, blz__load(&q->len, RELAXED) + 1, RELAXED);
+    r->prev = q->last;
+    *(q->last ? &q->last->next : &q->first) = r;
+    q->last = r;
+    add_len(q, 1);
     blz__lock_release(&q->lock);
+}
+
+static void unlink_root(inject_queue *q, root *r)
+{
+    *(r->prev ? &r->prev->next : &q->first) = r->next;
+    *(r->next ? &r->next->prev : &q->last) = r->prev;
+    r->queued = false;
+    add_len(q, -1u);
 }
 
 root *blz__par_inject_take(inject_queue *q)
@@ -28,12 +43,20 @@ root *blz__par_inject_take(inject_queue *q)
         return NULL;
     blz__lock_acquire(&q->lock);
     r = q->first;
-    if (r) {
-        q->first = r->next;
-        if (!q->first)
-            q->end = &q->first;
-        blz__store(&q->len, blz__load(&q->len, RELAXED) - 1, RELAXED);
-    }
+    if (r)
+        unlink_root(q, r);
     blz__lock_release(&q->lock);
     return r;
+}
+
+bool blz__par_inject_withdraw(inject_queue *q, root *r)
+{
+    bool queued;
+
+    blz__lock_acquire(&q->lock);
+    queued = r->queued;
+    if (queued)
+        unlink_root(q, r);
+    blz__lock_release(&q->lock);
+    return queued;
 }

@@ -74,6 +74,9 @@ void blz__par_worker_main(void *worker);
 /* Waits until the job, which another worker has, is done. [owner of the job] */
 void blz__par_wait_for(worker *w, blz_par_job *job);
 
+/* Begins the computation, in its turn; its `finish` is the last that is done. [any thread] */
+void blz__par_start(blz_pool *pool, root *r);
+
 /* ---- join.c ---- */
 
 /* The worker begins a computation: a root (which others are kept from at first) or a stolen job. */

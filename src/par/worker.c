@@ -40,7 +40,7 @@ static void run_root(worker *w, root *r)
 {
     blz__par_fresh_fuel(w, true);
     r->fn(&w->ring.own, r->arg);
-    latch_set(&r->job.latch); /* its waiter is blocked, if it waits: nobody else to wake */
+    r->finish(r);
 }
 
 /* ---- finding ---- */
@@ -195,10 +195,23 @@ void blz__par_worker_main(void *arg)
     blz__par_current = NULL;
 }
 
+/* ---- from outside ---- */
+
+void blz__par_start(blz_pool *pool, root *r)
+{
+    blz__par_inject_push(&pool->injected, r);
+    blz__par_sleep_post(&pool->sleep, 1);
+}
+
+static void set_latch(root *r)
+{
+    latch_set(&r->latch); /* who waits for it is blocked: nobody else to wake */
+}
+
 void blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg)
 {
     blz_par *here = blz__par_current;
-    root r = {.fn = fn, .arg = arg};
+    root r = {.fn = fn, .arg = arg, .finish = set_latch};
 
     if (here && worker_of(here)->pool == pool) {
         if (here->tail == blz__load(&here->bottom, RELAXED))
@@ -206,7 +219,6 @@ void blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg)
         fn(here, arg);
         return;
     }
-    blz__par_inject_push(&pool->injected, &r);
-    blz__par_sleep_post(&pool->sleep, 1);
-    block_until(&r.job.latch);
+    blz__par_start(pool, &r);
+    block_until(&r.latch);
 }
