@@ -29,8 +29,8 @@
  *
  * A fork and its unfork cost two or three nanoseconds over a plain call: a fork is only noted by
  * its own thread, and shown to others when one of them has nothing to do. So there is no need for a
- * size below which a computation goes on serially; and whoever computes for less than a few
- * microseconds never disturbs another thread at all.
+ * size below which a computation goes on serially; and those who compute for a few microseconds at
+ * a time hardly ever disturb another thread.
  *
  * A computation enters the pool by blz_pool_run. Within it every function gets a context, the
  * blz_par of the thread that runs it, and passes it on to those that it calls.

@@ -2,15 +2,19 @@
 /*
  * The cold halves of fork and unfork (par.h).
  *
- * When to publish. A worker keeps its forks to itself until somebody has use for them, which it
- * asks itself each time that its fuel is used up. Fuel is a number of forks, chosen so that they
- * take about two microseconds: doubled at most from look to look, cut down at once when they turn
- * out to take longer. A thief that looks for work asks earlier, by taking the fuel away. At such a
- * moment the oldest job is published (the one with the most behind it), if no other is public
- * already and if somebody looks for work or is asleep.
+ * When to publish. A worker keeps its forks to itself until it looks around, which it does at the
+ * first fork of a computation and each time that its fuel is used up. Fuel is a number of forks,
+ * chosen so that they take about two microseconds: doubled at most from look to look, cut down at
+ * once when they turn out to take longer. A thief that looks for work asks earlier, by taking the
+ * fuel away. At such a moment the oldest job is published (the one with the most behind it), unless
+ * another one is public already.
  *
- * A computation that came from outside publishes nothing in its first microseconds. Waking a
- * thread takes that long, so whatever is over by then would only have been slowed down.
+ * So the first fork of a computation is seen by others at once, and wakes one of them if all are
+ * asleep: each branch may run for a second without another fork. To wake a thread costs more than a
+ * small computation, though. If the job was taken back before anybody came, or was done within a
+ * few microseconds by the one who came, the pool stays calm for a millisecond: computations that
+ * begin in that time publish nothing in their first microseconds, and whatever is over by then does
+ * not disturb another thread at all.
  */
 #include "par/pool.h"
 
@@ -22,11 +26,13 @@ enum { MAX_BURST = 256 };
 
 void blz__par_fresh_fuel(worker *w, bool is_root)
 {
-    uint64_t now = blz__clock_ticks(&w->pool->clock);
+    blz_pool *pool = w->pool;
+    uint64_t now = blz__clock_ticks(&pool->clock);
+    bool solo = is_root && (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) > 0;
 
-    w->burst = w->pool->nr_workers > 1 ? 1 : INT32_MAX; /* alone it need not look */
+    w->burst = pool->nr_workers > 1 ? 1 : INT32_MAX; /* alone it need not look */
     w->looked_at = now;
-    w->solo_until = is_root ? now + w->pool->solo_ticks : now;
+    w->solo_until = solo ? now + pool->solo_ticks : now;
     blz__store(&w->ring.own.fuel, 0, RELAXED);
 }
 
@@ -49,11 +55,12 @@ static void refill(worker *w, int64_t room)
 
 /* ---- publishing ---- */
 
-static bool somebody_is_idle(const worker *w)
+void blz__par_judge(blz_pool *pool, uint64_t now, bool worth_it)
 {
-    uint64_t counters = blz__load(&w->pool->sleep.counters, RELAXED);
+    int64_t left = (int64_t)(blz__load(&pool->calm_until, RELAXED) - now);
 
-    return sleep_nr_looking(counters) || sleep_nr_asleep(counters);
+    if (worth_it ? left > 0 : left < (int64_t)pool->calm_ticks / 2) /* others read it: seldom */
+        blz__store(&pool->calm_until, worth_it ? now : now + pool->calm_ticks, RELAXED);
 }
 
 static void publish_oldest(worker *w)
@@ -66,7 +73,8 @@ static void publish_oldest(worker *w)
     job->owner = w->index;
     job->thief = PAR_NOBODY;
     ring_publish(&w->ring);
-    blz__par_sleep_post(&w->pool->sleep, 1);
+    if (blz__par_sleep_post(&w->pool->sleep, 1))
+        w->woke_for = job->index;
 }
 
 static void look_around(worker *w, bool asked)
@@ -76,8 +84,7 @@ static void look_around(worker *w, bool asked)
     if (!asked)
         w->burst = next_burst(w, now - w->looked_at);
     w->looked_at = now;
-    if ((int64_t)(now - w->solo_until) >= 0 && !ring_has_public(&w->ring) &&
-        (asked || somebody_is_idle(w)))
+    if ((int64_t)(now - w->solo_until) >= 0 && !ring_has_public(&w->ring))
         publish_oldest(w);
 }
 
@@ -100,8 +107,11 @@ bool blz_par_reclaim_(blz_par *par, blz_par_job *job)
 {
     worker *w = worker_of(par);
 
-    if (ring_take_public(&w->ring))
-        return true;
-    blz__par_wait_for(w, job);
-    return false;
+    if (!ring_take_public(&w->ring)) {
+        blz__par_wait_for(w, job);
+        return false;
+    }
+    if (job->index == w->woke_for) /* nobody has come in time */
+        blz__par_judge(w->pool, blz__clock_ticks(&w->pool->clock), false);
+    return true;
 }

@@ -9,8 +9,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* What waking a thread costs, more or less, and how often a busy worker looks around. */
-static const double solo_ns = 10000, look_ns = 2000;
+/*
+ * What waking a thread costs, more or less; how often a busy worker looks around; jobs that were
+ * not worth a steal; for how long computations are kept from others after such jobs.
+ */
+static const double solo_ns = 10000, look_ns = 2000, small_ns = 5000, calm_ns = 1e6;
 
 enum { DEFAULT_RING_SIZE = 4096, MAX_RING_SIZE = 1 << 24 };
 
@@ -44,6 +47,7 @@ static void init_worker(blz_pool *pool, uint32_t index)
     w->pool = pool;
     w->index = index;
     w->burst = 1;
+    w->woke_for = -1;
     blz__rng_init(&w->rng, index + 1);
     pool->sleep.sleepers[index].word = SLEEP_RUNNING;
 }
@@ -117,6 +121,9 @@ static void init_pool(blz_pool *pool, const blz_pool_options *options, blz_alloc
     blz__clock_init(&pool->clock);
     pool->solo_ticks = (uint64_t)(solo_ns / pool->clock.ns_per_tick);
     pool->look_ticks = (uint64_t)(look_ns / pool->clock.ns_per_tick);
+    pool->small_ticks = (uint64_t)(small_ns / pool->clock.ns_per_tick);
+    pool->calm_ticks = (uint64_t)(calm_ns / pool->clock.ns_per_tick);
+    pool->calm_until = blz__clock_ticks(&pool->clock);
 }
 
 int blz_pool_new(blz_pool **out, const blz_pool_options *options)

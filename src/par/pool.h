@@ -25,6 +25,7 @@ typedef struct worker {
     int32_t burst;       /* forks between two looks at the clock */
     uint64_t looked_at;  /* ticks of the last look */
     uint64_t solo_until; /* ticks; until then the computation is kept from others */
+    int64_t woke_for;    /* index of the last job for which somebody was woken */
     blz__rng rng;
     blz__thread thread;
     uint32_t ended; /* a latch: the pool is being freed */
@@ -36,12 +37,13 @@ struct blz_pool {
     blz_par_job **slots; /* of all workers */
     uint32_t nr_workers, ring_size;
     blz_par_wait waiting;
-    uint64_t solo_ticks, look_ticks;
+    uint64_t solo_ticks, look_ticks, small_ticks, calm_ticks;
     blz__clock clock;
     blz_allocator allocator;
     sleep_state sleep;
     inject_queue injected;
-    uint32_t nr_started; /* also a futex: blz_pool_new waits for all */
+    uint32_t nr_started;                    /* also a futex: blz_pool_new waits for all */
+    blz__cache_aligned uint64_t calm_until; /* ticks; jobs were too small to share lately */
 };
 
 /* The context of the thread, if it belongs to a pool. */
@@ -79,7 +81,10 @@ void blz__par_start(blz_pool *pool, root *r);
 
 /* ---- join.c ---- */
 
-/* The worker begins a computation: a root (which others are kept from at first) or a stolen job. */
+/* The worker begins a computation: one from outside, or a stolen job. */
 void blz__par_fresh_fuel(worker *w, bool is_root);
+
+/* A job that was shown to others was worth it, or not. [any worker] */
+void blz__par_judge(blz_pool *pool, uint64_t now, bool worth_it);
 
 #endif

@@ -76,7 +76,7 @@ void blz__par_sleep_end_looking(sleep_state *s)
         wake_any(s, asleep < 2 ? asleep : 2);
 }
 
-void blz__par_sleep_post(sleep_state *s, uint32_t jobs)
+bool blz__par_sleep_post(sleep_state *s, uint32_t jobs)
 {
     fence_of_the_poster(s);
     /* acquire: pairs with the release in count_asleep; whoever is counted is seen in PREP */
@@ -88,8 +88,10 @@ void blz__par_sleep_post(sleep_state *s, uint32_t jobs)
         ;
     asleep = sleep_nr_asleep(counters);
     looking = sleep_nr_looking(counters);
-    if (asleep && looking < jobs)
-        wake_any(s, jobs - looking < asleep ? jobs - looking : asleep);
+    if (!asleep || looking >= jobs)
+        return false;
+    wake_any(s, jobs - looking < asleep ? jobs - looking : asleep);
+    return true;
 }
 
 /* ---- sleeping ---- */

@@ -88,8 +88,11 @@ uint32_t blz__par_sleep_announce(sleep_state *s);
  */
 bool blz__par_sleep(sleep_state *s, uint32_t worker, uint32_t event, uint32_t *latch);
 
-/* That many jobs have been published: wakes workers if too few are looking. [any thread] */
-void blz__par_sleep_post(sleep_state *s, uint32_t jobs);
+/*
+ * That many jobs have been published: wakes workers if too few are looking. True: it was so.
+ * [any thread]
+ */
+bool blz__par_sleep_post(sleep_state *s, uint32_t jobs);
 
 /* Wakes that worker, or makes it not go to sleep. [any thread] */
 bool blz__par_sleep_wake(sleep_state *s, uint32_t worker);

@@ -28,12 +28,16 @@ static void run_stolen(worker *w, blz_par_job *job)
 {
     blz_pool *pool = w->pool;
     uint32_t owner = job->owner;
+    uint64_t began, now;
 
     blz__store(&job->thief, w->index, RELAXED);
     blz__par_fresh_fuel(w, false);
+    began = w->looked_at;
     job->run(&w->ring.own, job);
     if (latch_set(&job->latch)) /* the job is gone now */
         blz__par_sleep_wake(&pool->sleep, owner);
+    now = blz__clock_ticks(&pool->clock);
+    blz__par_judge(pool, now, now - began >= pool->small_ticks);
 }
 
 static void run_root(worker *w, root *r)

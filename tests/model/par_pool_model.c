@@ -132,14 +132,13 @@ static void run_fork(blz_par *par, blz_par_job *job)
     write_seven(par, &blz_container_of(job, struct fork, job)->result);
 }
 
-/* Its time alone is over, so the job is published; the other worker may take it or not. */
+/* The first fork, so it is published; the other worker may take it or not. */
 static void fork_one(blz_par *par, void *arg)
 {
     struct fork *fork = model_alloc(sizeof *fork, sizeof(uint64_t));
 
     (void)arg;
     fork->result = 0;
-    model_clock_advance(BLZ_MSEC);
     blz_par_fork(par, &fork->job, run_fork);
     if (blz_par_unfork(par, &fork->job))
         write_seven(par, &fork->result);
@@ -171,6 +170,21 @@ static void a_fork_is_joined_by_blocking(void)
     fork_in(BLZ_PAR_WAIT_BLOCK);
 }
 
+/* Neither branch forks, and each waits for the other. */
+static void join_two_that_meet(blz_par *par, void *arg)
+{
+    blz_par_join(par, meet, arg, meet, arg);
+}
+
+static void the_first_fork_is_seen_by_others(void)
+{
+    blz_pool *pool = new_pool(2, BLZ_PAR_WAIT_STEAL);
+
+    nr_met = 0;
+    blz_pool_run(pool, join_two_that_meet, NULL);
+    free_pool(pool);
+}
+
 static const struct model models[] = {
     {"a_pool_starts_and_ends", a_pool_starts_and_ends, {.preemptions = 2}},
     {"a_computation_is_run_and_its_result_seen",
@@ -182,9 +196,12 @@ static const struct model models[] = {
     {"a_worker_wakes_another_before_it_runs_a_job",
      a_worker_wakes_another_before_it_runs_a_job,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"the_first_fork_is_seen_by_others",
+     the_first_fork_is_seen_by_others,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_fork_is_joined_by_stealing",
      a_fork_is_joined_by_stealing,
-     {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_fork_is_joined_by_leapfrogging",
      a_fork_is_joined_by_leapfrogging,
      {.preemptions = 1, .stale_reads = 1, .reduce = true}},

@@ -331,6 +331,56 @@ static void a_branch_is_taken_by_a_worker_that_sleeps(void **state)
     }
 }
 
+/* ---- coarse branches ---- */
+
+/* Neither branch forks, and each waits for the other: both run at once, or for ever. */
+static void come_from_one_side(struct event *mine, struct event *other)
+{
+    event_post(mine);
+    event_wait(other, 1);
+}
+
+static void long_left(blz_par *par, void *arg)
+{
+    struct meeting *m = arg;
+
+    m->left_index = blz_par_index(par);
+    come_from_one_side(&m->left, &m->right);
+}
+
+static void long_right(blz_par *par, void *arg)
+{
+    struct meeting *m = arg;
+
+    m->right_index = blz_par_index(par);
+    come_from_one_side(&m->right, &m->left);
+}
+
+static void join_long(blz_par *par, void *arg)
+{
+    blz_par_join(par, long_left, arg, long_right, arg);
+}
+
+static void run_coarsely(blz_pool *pool, blz_par_fn fn)
+{
+    struct meeting m = {.left = EVENT_INIT, .right = EVENT_INIT};
+
+    blz_pool_run(pool, fn, &m);
+    assert_int_not_equal(m.left_index, m.right_index);
+}
+
+static void the_first_fork_of_a_new_pool_is_seen_by_others(void **state)
+{
+    (void)state;
+    for (unsigned threads = 2; threads <= 4; threads++)
+        for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
+            blz_pool *pool =
+                new_pool(&(blz_pool_options){.threads = threads, .waiting = (blz_par_wait)waiting});
+            run_coarsely(pool, join_long);
+            free_pool(pool);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +396,7 @@ int main(void)
         TEST(join_runs_both_branches_once),
         TEST(more_forks_than_slots_are_all_run),
         TEST(a_branch_is_taken_by_a_worker_that_sleeps),
+        TEST(the_first_fork_of_a_new_pool_is_seen_by_others),
     };
     return RUN_TESTS(tests);
 }
