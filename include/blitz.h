@@ -28,6 +28,7 @@
 #include <blitz/oneshot.h>
 #include <blitz/par.h>
 #include <blitz/par_for.h>
+#include <blitz/par_run.h>
 #include <blitz/pipe.h>
 #include <blitz/process.h>
 #include <blitz/runtime.h>
