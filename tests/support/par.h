@@ -46,7 +46,7 @@ void fill_pattern(uint64_t *v, size_t n, int pattern);
 /* The number after z in a good pseudo-random order. */
 uint64_t mix(uint64_t z);
 
-/* Every size up to 40, then fewer and fewer, up to `most`: for (n = 0; n <= most; n = next_size(n)) */
+/* Every size up to 40, then fewer and fewer: for (n = 0; n <= most; n = next_size(n)) */
 size_t next_size(size_t n);
 
 /* A pool of test_memory(). */

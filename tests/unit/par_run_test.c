@@ -114,8 +114,7 @@ static void the_worker_is_free_meanwhile(void **state)
     blz_handle task, other;
 
     (void)state;
-    assert_int_equal(
-        BLZ_SPAWN_ON(rt, &task, awaits, .pool = pool, .fn = halt, .arg = &h), 0);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &task, awaits, .pool = pool, .fn = halt, .arg = &h), 0);
     event_wait(&h.begun, 1);
     assert_int_equal(BLZ_SPAWN_ON(rt, &other, posts, .event = &h.go_on), 0);
     assert_int_equal(result_of(&task), 7);
@@ -168,11 +167,11 @@ static void a_computation_that_has_not_begun_never_will(void **state)
     blz_handle running, waiting;
 
     (void)state;
-    assert_int_equal(
-        BLZ_SPAWN_ON(rt, &running, awaits, .pool = pool, .fn = halt, .arg = &first), 0);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &running, awaits, .pool = pool, .fn = halt, .arg = &first),
+                     0);
     event_wait(&first.begun, 1);
-    assert_int_equal(
-        BLZ_SPAWN_ON(rt, &waiting, awaits, .pool = pool, .fn = halt, .arg = &second), 0);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &waiting, awaits, .pool = pool, .fn = halt, .arg = &second),
+                     0);
     assert_int_equal(BLZ_SPAWN_ON(rt, NULL, posts, .event = &polled), 0);
     event_wait(&polled, 1); /* after the one that waits */
     blz_handle_cancel(&waiting);
@@ -229,8 +228,7 @@ static void a_computation_that_loses_a_race_is_cancelled(void **state)
     blz_handle task;
 
     (void)state;
-    assert_int_equal(
-        BLZ_SPAWN_ON(rt, &task, races, .pool = pool, .halt = &h, .gate = &gate), 0);
+    assert_int_equal(BLZ_SPAWN_ON(rt, &task, races, .pool = pool, .halt = &h, .gate = &gate), 0);
     event_wait(&h.begun, 1);
     gate_open(&gate, 0);
     assert_int_equal(result_of(&task), 0);
