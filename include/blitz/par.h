@@ -32,8 +32,9 @@
  * size below which a computation goes on serially; and those who compute for a few microseconds at
  * a time hardly ever disturb another thread.
  *
- * A computation enters the pool by blz_pool_run. Within it every function gets a context, the
- * blz_par of the thread that runs it, and passes it on to those that it calls.
+ * A computation enters the pool by blz_pool_run, from any thread; a thread that has many of them
+ * becomes a guest (blz_pool_enter). Within it every function gets a context, the blz_par of the
+ * thread that runs it, and passes it on to those that it calls.
  *
  * Leaving a function between a fork and its unfork in any other way (longjmp, a C++ exception) is
  * not allowed: somebody may be at work on the job in its frame.
@@ -95,12 +96,13 @@ typedef struct blz_pool_options {
     unsigned ring_size;   /* jobs of a thread that others can take, a power of two; 0: 4096 */
     size_t stack_size;    /* of each thread; 0: the system's default */
     blz_par_wait waiting; /* at an unfork */
+    unsigned guests;      /* threads that can be in the pool by blz_pool_enter; 0: 8 */
     const blz_allocator *allocator; /* NULL: malloc */
     const char *name;               /* of the threads; NULL: "blz-par" */
     uint64_t reserved[8];
 } blz_pool_options;
 
-/* More threads than this are refused. */
+/* More threads and guests together than this are refused. */
 #define BLZ_POOL_MAX_THREADS 0x7fff
 
 /*
@@ -110,23 +112,52 @@ typedef struct blz_pool_options {
 BLZ_API BLZ_NODISCARD int blz_pool_new(blz_pool **pool, const blz_pool_options *options);
 
 /*
- * Ends the threads and frees the pool. Nothing may run in it. 0; -EDEADLK: called from within it.
- * [any thread]
+ * Ends the threads and frees the pool. Nothing may run in it. 0; -EDEADLK: called from within it;
+ * -EBUSY: a guest has not left; -EOWNERDEAD: it is the pool of the parent process. [any thread]
  */
 BLZ_API int blz_pool_free(blz_pool *pool);
 
 /* How many threads it has. [any thread] */
 BLZ_API unsigned blz_pool_threads(const blz_pool *pool);
 
+/* ---- computations ---- */
+
 /*
  * Calls fn(par, arg) in a thread of the pool and returns when that has returned; what it wrote is
- * seen by the caller. A thread of the pool itself calls it right away. Calls by several threads are
- * begun in the order of their coming. [any thread]
+ * seen by the caller. A thread of the pool itself and a guest call it right away. Calls by several
+ * threads are begun in the order of their coming. A thread of another pool takes jobs of that one
+ * meanwhile, unless it waits by blocking. 0; -EOWNERDEAD, and fn is not called: it is the pool of
+ * the parent process. [any thread]
  */
-BLZ_API void blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg);
+BLZ_API int blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg);
 
-/* The number of the thread, from 0 to one less than the pool has. [in a computation] */
+/*
+ * The calling thread takes part in the pool as a guest: it computes by itself, others take its
+ * jobs, and it may take theirs while it waits for one of its own. A computation costs a call then,
+ * where a thread that is no guest hands it over and sleeps until it is done:
+ *
+ *     blz_par *par = blz_pool_enter(pool);
+ *     blz_pool_run(pool, fn, arg);        // or whatever wants a blz_par, with this one
+ *     blz_pool_leave(par);
+ *
+ * Entering and leaving are cheap, but for a loop of computations it is better to stay. Long
+ * computations begin by blz_pool_run, so that they are shared at once. A thread that is in the pool
+ * already gets the context that it has, and leaves as often as it entered. NULL: all places for
+ * guests are taken; or it is the pool of the parent process. [any thread]
+ */
+BLZ_API BLZ_NODISCARD blz_par *blz_pool_enter(blz_pool *pool);
+
+/* With nothing forked that is not unforked. NULL: does nothing. [the thread that entered] */
+BLZ_API void blz_pool_leave(blz_par *par);
+
+/* The number of the thread, below blz_pool_indices. [in a computation] */
 BLZ_API unsigned blz_par_index(const blz_par *par);
+
+/* How many numbers there are: for each thread, and for each guest that there can be. */
+BLZ_API unsigned blz_pool_indices(const blz_pool *pool);
+
+/* The pool. [in a computation] */
+BLZ_API blz_pool *blz_par_pool(const blz_par *par);
 
 /* ---- the inline part ---- */
 

@@ -30,7 +30,7 @@ void blz__par_fresh_fuel(worker *w, bool is_root)
     uint64_t now = blz__clock_ticks(&pool->clock);
     bool solo = is_root && (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) > 0;
 
-    w->burst = pool->nr_workers > 1 ? 1 : INT32_MAX; /* alone it need not look */
+    w->burst = pool_nr_in_use(pool) > 1 ? 1 : INT32_MAX; /* alone it need not look */
     w->looked_at = now;
     w->solo_until = solo ? now + pool->solo_ticks : now;
     blz__store(&w->ring.own.fuel, 0, RELAXED);
@@ -96,7 +96,7 @@ void blz_par_refuel_(blz_par *par, blz_par_job *job)
 
     ring_write(&w->ring, job);
     par->tail++;
-    if (w->pool->nr_workers > 1)
+    if (pool_nr_in_use(w->pool) > 1)
         look_around(w, asked);
     refill(w, room);
 }

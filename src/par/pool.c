@@ -15,26 +15,27 @@
  */
 static const double solo_ns = 10000, look_ns = 2000, small_ns = 5000, calm_ns = 1e6;
 
-enum { DEFAULT_RING_SIZE = 4096, MAX_RING_SIZE = 1 << 24 };
+enum { DEFAULT_RING_SIZE = 4096, MAX_RING_SIZE = 1 << 24, DEFAULT_GUESTS = 8 };
 
 /* ---- memory ---- */
 
 static size_t slots_size(const blz_pool *pool)
 {
-    return sizeof *pool->slots * pool->ring_size * pool->nr_workers;
+    return sizeof *pool->slots * pool->ring_size * blz_pool_indices(pool);
 }
 
 static void free_memory(blz_pool *pool)
 {
     blz_allocator a = pool->allocator;
+    size_t count = blz_pool_indices(pool);
 
     if (pool->workers)
-        blz__free(&a, pool->workers, sizeof *pool->workers * pool->nr_workers, BLZ_CACHE_LINE);
+        blz__free(&a, pool->workers, sizeof *pool->workers * count, BLZ_CACHE_LINE);
     if (pool->sleep.sleepers)
-        blz__free(&a, pool->sleep.sleepers, sizeof *pool->sleep.sleepers * pool->nr_workers,
-                  BLZ_CACHE_LINE);
+        blz__free(&a, pool->sleep.sleepers, sizeof *pool->sleep.sleepers * count, BLZ_CACHE_LINE);
     if (pool->slots)
         blz__free(&a, pool->slots, slots_size(pool), BLZ_CACHE_LINE);
+    blz__fork_word_free(pool->fork_word);
     blz__free(&a, pool, sizeof *pool, BLZ_CACHE_LINE);
 }
 
@@ -55,15 +56,16 @@ static void init_worker(blz_pool *pool, uint32_t index)
 static bool allocate(blz_pool *pool)
 {
     const blz_allocator *a = &pool->allocator;
+    uint32_t count = blz_pool_indices(pool);
 
-    pool->workers = blz__alloc(a, sizeof *pool->workers * pool->nr_workers, BLZ_CACHE_LINE);
-    pool->sleep.sleepers =
-        blz__alloc(a, sizeof *pool->sleep.sleepers * pool->nr_workers, BLZ_CACHE_LINE);
+    pool->workers = blz__alloc(a, sizeof *pool->workers * count, BLZ_CACHE_LINE);
+    pool->sleep.sleepers = blz__alloc(a, sizeof *pool->sleep.sleepers * count, BLZ_CACHE_LINE);
     pool->slots = blz__alloc(a, slots_size(pool), BLZ_CACHE_LINE);
-    if (!pool->workers || !pool->sleep.sleepers || !pool->slots)
+    pool->fork_word = blz__fork_word_new();
+    if (!pool->workers || !pool->sleep.sleepers || !pool->slots || !pool->fork_word)
         return false;
     memset(pool->slots, 0, slots_size(pool));
-    for (uint32_t i = 0; i < pool->nr_workers; i++)
+    for (uint32_t i = 0; i < count; i++)
         init_worker(pool, i);
     return true;
 }
@@ -102,20 +104,24 @@ static int start_threads(blz_pool *pool, const blz_pool_options *options)
 
 static bool are_valid(const blz_pool_options *o)
 {
-    return o->threads <= BLZ_POOL_MAX_THREADS && o->ring_size <= MAX_RING_SIZE &&
+    return o->threads <= BLZ_POOL_MAX_THREADS && o->guests <= BLZ_POOL_MAX_THREADS &&
+           o->threads + o->guests <= BLZ_POOL_MAX_THREADS && o->ring_size <= MAX_RING_SIZE &&
            (o->ring_size & (o->ring_size - 1)) == 0 && o->waiting <= BLZ_PAR_WAIT_BLOCK;
 }
 
 static void init_pool(blz_pool *pool, const blz_pool_options *options, blz_allocator allocator)
 {
     unsigned cpus = options->threads ? options->threads : blz__cpu_count();
+    unsigned guests = options->guests ? options->guests : DEFAULT_GUESTS;
+    unsigned most = BLZ_POOL_MAX_THREADS - guests;
 
     memset(pool, 0, sizeof *pool);
     pool->allocator = allocator;
-    pool->nr_workers = cpus < BLZ_POOL_MAX_THREADS ? cpus : BLZ_POOL_MAX_THREADS;
+    pool->nr_workers = cpus < most ? cpus : most;
+    pool->nr_guests = guests;
     pool->ring_size = options->ring_size ? options->ring_size : DEFAULT_RING_SIZE;
     pool->waiting = options->waiting ? options->waiting : BLZ_PAR_WAIT_LEAPFROG;
-    pool->sleep.nr_sleepers = pool->nr_workers;
+    pool->sleep.nr_sleepers = pool->nr_workers; /* and guests, as they come */
     pool->sleep.asymmetric_fences = blz__fence_asymmetric_init();
     blz__par_inject_init(&pool->injected);
     blz__clock_init(&pool->clock);
@@ -150,14 +156,24 @@ int blz_pool_new(blz_pool **out, const blz_pool_options *options)
     return 0;
 }
 
+static bool has_guests(const blz_pool *pool)
+{
+    for (uint32_t i = pool->nr_workers; i < pool_nr_in_use(pool); i++)
+        if (blz__load(&pool->workers[i].entries, ACQUIRE)) /* pairs with blz_pool_leave */
+            return true;
+    return false;
+}
+
 int blz_pool_free(blz_pool *pool)
 {
-    blz_par *here = blz__par_current;
-
     if (!pool)
         return 0;
-    if (here && worker_of(here)->pool == pool)
+    if (pool_is_forked(pool))
+        return -EOWNERDEAD;
+    if (blz__par_context_in(pool))
         return -EDEADLK;
+    if (has_guests(pool))
+        return -EBUSY;
     end_threads(pool, pool->nr_workers);
     free_memory(pool);
     return 0;
@@ -168,7 +184,17 @@ unsigned blz_pool_threads(const blz_pool *pool)
     return pool->nr_workers;
 }
 
+unsigned blz_pool_indices(const blz_pool *pool)
+{
+    return pool->nr_workers + pool->nr_guests;
+}
+
 unsigned blz_par_index(const blz_par *par)
 {
     return worker_of(par)->index;
+}
+
+blz_pool *blz_par_pool(const blz_par *par)
+{
+    return worker_of(par)->pool;
 }

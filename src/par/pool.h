@@ -28,14 +28,17 @@ typedef struct worker {
     int64_t woke_for;    /* index of the last job for which somebody was woken */
     blz__rng rng;
     blz__thread thread;
-    uint32_t ended; /* a latch: the pool is being freed */
-    bool fruitless; /* the last time it was woken there was nothing to do */
+    blz_par *outer;   /* of a guest: the context that its thread has in another pool */
+    uint32_t entries; /* of a guest: how often its thread has entered; 0: nobody's place */
+    uint32_t ended;   /* a latch: the pool is being freed */
+    bool fruitless;   /* the last time it was woken there was nothing to do */
 } worker;
 
 struct blz_pool {
-    worker *workers;
-    blz_par_job **slots; /* of all workers */
-    uint32_t nr_workers, ring_size;
+    worker *workers;     /* then the guests */
+    blz_par_job **slots; /* of all of them */
+    uint32_t nr_workers, nr_guests, ring_size;
+    uint32_t *fork_word; /* reads 0 in a forked child */
     blz_par_wait waiting;
     uint64_t solo_ticks, look_ticks, small_ticks, calm_ticks;
     blz__clock clock;
@@ -46,7 +49,7 @@ struct blz_pool {
     blz__cache_aligned uint64_t calm_until; /* ticks; jobs were too small to share lately */
 };
 
-/* The context of the thread, if it belongs to a pool. */
+/* The context of the thread, if it is in a pool; in others further out, if it has entered some. */
 extern _Thread_local blz_par *blz__par_current;
 
 static inline worker *worker_of(const blz_par *par)
@@ -69,15 +72,36 @@ static inline void blz__par_free(blz_par *par, void *ptr, size_t size)
         blz__free(&worker_of(par)->pool->allocator, ptr, size, BLZ_CACHE_LINE);
 }
 
+/* The workers, and the guests up to the last place that was ever taken: all that may have jobs. */
+static inline uint32_t pool_nr_in_use(const blz_pool *pool)
+{
+    /* Relaxed: a guest moves it before it posts a job or counts itself as asleep, and whoever looks
+     * for the one or the other is ordered with that by sleep.h. */
+    return blz__load(&pool->sleep.nr_sleepers, RELAXED);
+}
+
+static inline bool pool_is_forked(const blz_pool *pool)
+{
+    return blz_unlikely(blz__load(pool->fork_word, RELAXED) == 0);
+}
+
+/* ---- enter.c ---- */
+
+/* The context that this thread has in the pool, or NULL. */
+blz_par *blz__par_context_in(const blz_pool *pool);
+
+/* Begins the computation, in its turn; its `finish` is the last that is done. [any thread] */
+void blz__par_start(blz_pool *pool, root *r);
+
 /* ---- worker.c ---- */
 
 void blz__par_worker_main(void *worker);
 
+/* Waits for a computation that it handed to another pool. NULL: by a thread of none. */
+void blz__par_wait_outside(worker *w, uint32_t *latch);
+
 /* Waits until the job, which another worker has, is done. [owner of the job] */
 void blz__par_wait_for(worker *w, blz_par_job *job);
-
-/* Begins the computation, in its turn; its `finish` is the last that is done. [any thread] */
-void blz__par_start(blz_pool *pool, root *r);
 
 /* ---- join.c ---- */
 

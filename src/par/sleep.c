@@ -54,7 +54,9 @@ bool blz__par_sleep_wake(sleep_state *s, uint32_t worker)
 
 static void wake_any(sleep_state *s, uint32_t count)
 {
-    for (uint32_t i = 0; i < s->nr_sleepers && count > 0; i++)
+    uint32_t end = blz__load(&s->nr_sleepers, RELAXED);
+
+    for (uint32_t i = 0; i < end && count > 0; i++)
         if (blz__par_sleep_wake(s, i))
             count--;
 }

@@ -50,7 +50,7 @@ typedef struct sleeper {
 typedef struct sleep_state {
     blz__cache_aligned uint64_t counters;
     blz__cache_aligned sleeper *sleepers; /* one for each worker */
-    uint32_t nr_sleepers;
+    uint32_t nr_sleepers;                 /* only grows: a new one first, then it may be counted */
     bool asymmetric_fences;
 } sleep_state;
 

@@ -69,11 +69,11 @@ static blz_par_job *steal_from(worker *victim)
 static blz_par_job *steal_from_any(worker *w, bool asking)
 {
     blz_pool *pool = w->pool;
-    uint32_t start = blz__rng_below(&w->rng, pool->nr_workers);
+    uint32_t count = pool_nr_in_use(pool), start = blz__rng_below(&w->rng, count);
 
-    for (uint32_t i = 0; i < pool->nr_workers; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t at = start + i;
-        worker *victim = &pool->workers[at < pool->nr_workers ? at : at - pool->nr_workers];
+        worker *victim = &pool->workers[at < count ? at : at - count];
         blz_par_job *job = victim == w ? NULL : steal_from(victim);
 
         if (job)
@@ -184,6 +184,14 @@ void blz__par_wait_for(worker *w, blz_par_job *job)
     }
 }
 
+void blz__par_wait_outside(worker *w, uint32_t *latch)
+{
+    if (w && w->pool->waiting != BLZ_PAR_WAIT_BLOCK)
+        work_until(w, latch);
+    else
+        block_until(latch);
+}
+
 /* ---- the thread ---- */
 
 void blz__par_worker_main(void *arg)
@@ -197,32 +205,4 @@ void blz__par_worker_main(void *arg)
         blz__futex_wake(&pool->nr_started, 1);
     work_until(w, &w->ended);
     blz__par_current = NULL;
-}
-
-/* ---- from outside ---- */
-
-void blz__par_start(blz_pool *pool, root *r)
-{
-    blz__par_inject_push(&pool->injected, r);
-    blz__par_sleep_post(&pool->sleep, 1);
-}
-
-static void set_latch(root *r)
-{
-    latch_set(&r->latch); /* who waits for it is blocked: nobody else to wake */
-}
-
-void blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg)
-{
-    blz_par *here = blz__par_current;
-    root r = {.fn = fn, .arg = arg, .finish = set_latch};
-
-    if (here && worker_of(here)->pool == pool) {
-        if (here->tail == blz__load(&here->bottom, RELAXED))
-            blz__par_fresh_fuel(worker_of(here), true); /* nothing of an outer one is held back */
-        fn(here, arg);
-        return;
-    }
-    blz__par_start(pool, &r);
-    block_until(&r.latch);
 }

@@ -24,6 +24,7 @@ static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
     blz_pool *pool;
     int rc = blz_pool_new(&pool, &(blz_pool_options){.threads = threads,
                                                      .ring_size = 2,
+                                                     .guests = 1,
                                                      .waiting = waiting,
                                                      .allocator = &allocator});
 
@@ -185,6 +186,90 @@ static void the_first_fork_is_seen_by_others(void)
     free_pool(pool);
 }
 
+/* ---- guests ---- */
+
+static void a_guest_forks(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = blz_pool_enter(pool);
+
+    fork_one(par, NULL);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+static void run_meet_job(blz_par *par, blz_par_job *job)
+{
+    (void)job;
+    meet(par, NULL);
+}
+
+/* Nobody else can come but the worker, which looks at the places of guests as they are taken. */
+static void a_guest_meets_the_worker(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = blz_pool_enter(pool);
+    blz_par_job job;
+    struct fork filler;
+
+    nr_met = 0;
+    model_clock_advance(BLZ_MSEC);
+    blz_par_fork(par, &job, run_meet_job);
+    blz__store(&par->fuel, (int32_t)PAR_FUEL_ASKED, RELAXED);
+    blz_par_fork(par, &filler.job, run_fork);
+    meet(par, NULL);
+    (void)!blz_par_unfork(par, &filler.job);
+    model_assert(!blz_par_unfork(par, &job));
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+static void visit(void *arg)
+{
+    blz_par *par = blz_pool_enter(arg);
+
+    if (par)
+        blz_pool_leave(par);
+}
+
+static void a_place_has_one_guest_at_a_time(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    model_thread other = model_start(visit, pool);
+
+    visit(pool);
+    model_join(other);
+    free_pool(pool);
+}
+
+/* ---- two pools ---- */
+
+struct through {
+    blz_pool *pool;
+    uint32_t result;
+};
+
+static void run_through(blz_par *par, void *arg)
+{
+    struct through *t = arg;
+
+    (void)par;
+    blz_pool_run(t->pool, write_seven, &t->result);
+}
+
+/* The worker of the one sleeps in its own pool until that of the other is done. */
+static void a_pool_runs_in_another(void)
+{
+    blz_pool *outer = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    struct through t = {new_pool(1, BLZ_PAR_WAIT_STEAL), 0};
+
+    blz_pool_run(outer, run_through, &t);
+    blz__plain_read(&t.result);
+    model_assert(t.result == 7);
+    free_pool(outer);
+    free_pool(t.pool);
+}
+
 static const struct model models[] = {
     {"a_pool_starts_and_ends", a_pool_starts_and_ends, {.preemptions = 2}},
     {"a_computation_is_run_and_its_result_seen",
@@ -208,6 +293,16 @@ static const struct model models[] = {
     {"a_fork_is_joined_by_blocking",
      a_fork_is_joined_by_blocking,
      {.preemptions = 1, .stale_reads = 1, .reduce = true}},
+    {"a_guest_forks", a_guest_forks, {.preemptions = 1, .stale_reads = 1, .reduce = true}},
+    {"a_guest_meets_the_worker",
+     a_guest_meets_the_worker,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_place_has_one_guest_at_a_time",
+     a_place_has_one_guest_at_a_time,
+     {.preemptions = 1, .stale_reads = 1, .reduce = true}},
+    {"a_pool_runs_in_another",
+     a_pool_runs_in_another,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The doors of a pool.
+ *
+ * A thread that is in a pool has a context there: a worker for its whole life, a guest from
+ * blz_pool_enter to blz_pool_leave. It may be in several pools at a time, having entered one after
+ * the other; its contexts make a list then, from blz__par_current outwards.
+ *
+ * A guest has a worker's place without a worker's thread: a ring, and a word to sleep on. Its place
+ * keeps the ring from one guest to the next. It is empty in between, so a thief that looks there
+ * finds nothing, and its indices go on, so a thief that has looked before takes nothing. Thieves
+ * look at guests' places only up to the last one that was ever taken.
+ *
+ * A computation of a thread that is not in the pool is handed over (inject.h), and the thread
+ * sleeps until it is done; a worker of another pool works there meanwhile.
+ */
+#include "par/pool.h"
+
+#include "base/panic.h"
+
+#include <errno.h>
+
+blz_par *blz__par_context_in(const blz_pool *pool)
+{
+    blz_par *par = blz__par_current;
+
+    while (par && worker_of(par)->pool != pool)
+        par = worker_of(par)->outer;
+    return par;
+}
+
+/* ---- guests ---- */
+
+/* Thieves look at this place from now on. */
+static void use_place(blz_pool *pool, uint32_t index)
+{
+    uint32_t in_use = pool_nr_in_use(pool);
+
+    while (in_use <= index &&
+           !blz__cas(&pool->sleep.nr_sleepers, &in_use, index + 1, RELAXED, RELAXED))
+        ;
+}
+
+static worker *take_place(blz_pool *pool)
+{
+    for (uint32_t i = pool->nr_workers; i < blz_pool_indices(pool); i++) {
+        worker *w = &pool->workers[i];
+        uint32_t entries = blz__load(&w->entries, RELAXED);
+
+        /* acquire: pairs with the release in blz_pool_leave; the ring is as the last guest left
+         * it */
+        if (entries == 0 && blz__cas(&w->entries, &entries, 1u, ACQUIRE, RELAXED))
+            return w;
+    }
+    return NULL;
+}
+
+blz_par *blz_pool_enter(blz_pool *pool)
+{
+    blz_par *here = blz__par_context_in(pool);
+    worker *w;
+
+    if (pool_is_forked(pool))
+        return NULL;
+    if (here) {
+        blz__store(&worker_of(here)->entries, worker_of(here)->entries + 1, RELAXED);
+        return here;
+    }
+    w = take_place(pool);
+    if (!w)
+        return NULL;
+    use_place(pool, w->index);
+    blz__plain_write(&w->outer);
+    w->outer = blz__par_current;
+    blz__par_current = &w->ring.own;
+    blz__par_fresh_fuel(w, true);
+    return blz__par_current;
+}
+
+/* Contexts are left in any order. */
+static void forget(worker *w)
+{
+    blz_par **link = &blz__par_current;
+
+    while (*link && *link != &w->ring.own)
+        link = &worker_of(*link)->outer;
+    if (!*link)
+        blz__panic("blz_pool_leave: this thread has not entered the pool");
+    *link = w->outer;
+    blz__plain_write(&w->outer);
+    w->outer = NULL;
+}
+
+void blz_pool_leave(blz_par *par)
+{
+    worker *w = worker_of(par);
+
+    if (!par)
+        return;
+    if (w->entries != 1 || w->index < w->pool->nr_workers) {
+        if (w->entries == 0)
+            blz__panic("blz_pool_leave: left more often than entered");
+        blz__store(&w->entries, w->entries - 1, RELAXED);
+        return;
+    }
+    if (par->tail != blz__load(&par->bottom, RELAXED))
+        blz__panic("blz_pool_leave: between a fork and its unfork");
+    forget(w);
+    blz__store(&w->entries, 0u, RELEASE); /* pairs with the acquire in take_place */
+}
+
+/* ---- computations ---- */
+
+static void run_here(blz_par *par, blz_par_fn fn, void *arg)
+{
+    if (par->tail == blz__load(&par->bottom, RELAXED))
+        blz__par_fresh_fuel(worker_of(par), true); /* nothing of an outer one is held back */
+    fn(par, arg);
+}
+
+void blz__par_start(blz_pool *pool, root *r)
+{
+    blz__par_inject_push(&pool->injected, r);
+    blz__par_sleep_post(&pool->sleep, 1);
+}
+
+/* A computation that a thread waits for, perhaps a worker of another pool. */
+struct awaited {
+    root root;
+    sleep_state *sleep;
+    uint32_t index;
+};
+
+static void wake_waiter(root *r)
+{
+    struct awaited *a = blz_container_of(r, struct awaited, root);
+    sleep_state *sleep = a->sleep;
+    uint32_t index = a->index;
+
+    if (latch_set(&r->latch)) /* it is gone now */
+        blz__par_sleep_wake(sleep, index);
+}
+
+static void run_there(blz_pool *pool, blz_par_fn fn, void *arg)
+{
+    worker *w = blz__par_current ? worker_of(blz__par_current) : NULL;
+    struct awaited a = {.root = {.fn = fn, .arg = arg, .finish = wake_waiter}};
+
+    if (w) {
+        a.sleep = &w->pool->sleep;
+        a.index = w->index;
+    }
+    blz__par_start(pool, &a.root);
+    blz__par_wait_outside(w, &a.root.latch);
+}
+
+int blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg)
+{
+    blz_par *here = blz__par_context_in(pool);
+
+    if (pool_is_forked(pool))
+        return -EOWNERDEAD;
+    if (here)
+        run_here(here, fn, arg);
+    else
+        run_there(pool, fn, arg);
+    return 0;
+}

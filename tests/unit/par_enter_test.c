@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Guests of a fork-join pool, computations across pools, and a pool after a fork. */
+#include "harness.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static blz_pool *new_pool(unsigned threads, unsigned guests, blz_par_wait waiting)
+{
+    blz_pool *pool;
+
+    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = threads,
+                                                             .guests = guests,
+                                                             .waiting = waiting,
+                                                             .allocator = test_memory()}),
+                     0);
+    return pool;
+}
+
+static void free_pool(blz_pool *pool)
+{
+    assert_int_equal(blz_pool_free(pool), 0);
+}
+
+static blz_par *enter(blz_pool *pool)
+{
+    blz_par *par = blz_pool_enter(pool);
+
+    assert_non_null(par);
+    return par;
+}
+
+/* ---- computations ---- */
+
+static void note_context(blz_par *par, void *arg)
+{
+    *(blz_par **)arg = par;
+}
+
+struct half {
+    blz_par_job job;
+    int n;
+    uint64_t result;
+};
+
+static void run_half(blz_par *par, blz_par_job *job);
+
+static uint64_t fib(blz_par *par, int n)
+{
+    struct half right = {.n = n - 2};
+    uint64_t left;
+
+    if (n < 2)
+        return (uint64_t)n;
+    blz_par_fork(par, &right.job, run_half);
+    left = fib(par, n - 1);
+    if (blz_par_unfork(par, &right.job))
+        right.result = fib(par, n - 2);
+    return left + right.result;
+}
+
+static void run_half(blz_par *par, blz_par_job *job)
+{
+    struct half *half = blz_container_of(job, struct half, job);
+
+    half->result = fib(par, half->n);
+}
+
+/* ---- guests ---- */
+
+static void a_guest_computes_by_itself(void **state)
+{
+    blz_pool *pool = new_pool(2, 0, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = enter(pool), *seen = NULL;
+
+    (void)state;
+    assert_ptr_equal(blz_par_pool(par), pool);
+    assert_in_range(blz_par_index(par), 2, blz_pool_indices(pool) - 1);
+    assert_int_equal(blz_pool_run(pool, note_context, &seen), 0);
+    assert_ptr_equal(seen, par);
+    assert_int_equal(fib(par, 15), 610);
+    blz_pool_leave(par);
+    seen = NULL;
+    assert_int_equal(blz_pool_run(pool, note_context, &seen), 0);
+    assert_in_range(blz_par_index(seen), 0, 1);
+    free_pool(pool);
+}
+
+static void places_for_guests_are_counted(void **state)
+{
+    blz_pool *pool = new_pool(1, 3, BLZ_PAR_WAIT_LEAPFROG);
+
+    (void)state;
+    assert_int_equal(blz_pool_threads(pool), 1);
+    assert_int_equal(blz_pool_indices(pool), 4);
+    blz_pool_leave(NULL);
+    free_pool(pool);
+    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = 0x7000, .guests = 0x1000}),
+                     -EINVAL);
+    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.guests = UINT32_MAX}), -EINVAL);
+}
+
+static void who_is_in_gets_the_context_that_it_has(void **state)
+{
+    blz_pool *pool = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = enter(pool);
+
+    (void)state;
+    assert_ptr_equal(enter(pool), par);
+    blz_pool_leave(par);
+    assert_int_equal(fib(par, 10), 55); /* still in */
+    assert_int_equal(blz_pool_free(pool), -EDEADLK);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+static void enter_and_leave(blz_par *par, void *arg)
+{
+    check(blz_pool_enter(arg) == par);
+    blz_pool_leave(par);
+    check(blz_par_index(par) < blz_pool_threads(arg));
+}
+
+static void a_worker_that_enters_stays_a_worker(void **state)
+{
+    blz_pool *pool = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(blz_pool_run(pool, enter_and_leave, pool), 0);
+    free_pool(pool);
+}
+
+struct guest {
+    blz_pool *pool;
+    struct event entered, leave;
+};
+
+static void *be_a_guest(void *arg)
+{
+    struct guest *guest = arg;
+    blz_par *par = blz_pool_enter(guest->pool);
+
+    check(par);
+    event_post(&guest->entered);
+    event_wait(&guest->leave, 1);
+    blz_pool_leave(par);
+    return NULL;
+}
+
+static void no_place_is_left_until_a_guest_leaves(void **state)
+{
+    struct guest guest = {.entered = EVENT_INIT, .leave = EVENT_INIT};
+    pthread_t thread;
+    blz_par *par;
+
+    (void)state;
+    guest.pool = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    thread = start_thread(be_a_guest, &guest);
+    event_wait(&guest.entered, 1);
+    assert_null(blz_pool_enter(guest.pool));
+    assert_int_equal(blz_pool_free(guest.pool), -EBUSY);
+    event_post(&guest.leave);
+    join_thread(thread);
+    par = enter(guest.pool);
+    assert_int_equal(fib(par, 10), 55);
+    blz_pool_leave(par);
+    free_pool(guest.pool);
+}
+
+/* ---- a guest and a worker at once ---- */
+
+struct meeting {
+    struct event left, right;
+    blz_par *left_par, *right_par;
+};
+
+static void come_from_the_right(blz_par *par, void *arg)
+{
+    struct meeting *m = arg;
+
+    m->right_par = par;
+    event_post(&m->right);
+    event_wait(&m->left, 1);
+}
+
+static void do_nothing(blz_par *par, blz_par_job *job)
+{
+    (void)par, (void)job;
+}
+
+/* Forks until another one has come for the other branch, which waits for this one. */
+static void come_from_the_left(blz_par *par, void *arg)
+{
+    struct meeting *m = arg;
+    blz_par_job job;
+
+    m->left_par = par;
+    while (event_count(&m->right) == 0) {
+        blz_par_fork(par, &job, do_nothing);
+        (void)!blz_par_unfork(par, &job);
+    }
+    event_post(&m->left);
+}
+
+static void join_meeting(blz_par *par, void *arg)
+{
+    blz_par_join(par, come_from_the_left, arg, come_from_the_right, arg);
+}
+
+static void a_worker_takes_the_job_of_a_guest(void **state)
+{
+    (void)state;
+    for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
+        blz_pool *pool = new_pool(1, 1, (blz_par_wait)waiting);
+        blz_par *par = enter(pool);
+        for (int i = 0; i < 10; i++) {
+            struct meeting m = {.left = EVENT_INIT, .right = EVENT_INIT};
+            assert_int_equal(blz_pool_run(pool, join_meeting, &m), 0);
+            assert_ptr_equal(m.left_par, par);
+            assert_ptr_not_equal(m.right_par, par);
+        }
+        blz_pool_leave(par);
+        free_pool(pool);
+    }
+}
+
+/*
+ * The branch that the worker takes meets another one within it; the only one who can come is the
+ * guest, which waits for the branch.
+ */
+static void meet_within(blz_par *par, void *arg)
+{
+    struct meeting *m = arg;
+
+    m->right_par = par;
+    event_post(&m->right);
+    event_wait(&m->left, 1);
+    join_meeting(par, m + 1);
+}
+
+static void join_two_meetings(blz_par *par, void *arg)
+{
+    blz_par_join(par, come_from_the_left, arg, meet_within, arg);
+}
+
+static void a_guest_that_waits_takes_a_job_of_the_worker(void **state)
+{
+    blz_pool *pool = new_pool(1, 1, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = enter(pool);
+    struct meeting m[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        m[i] = (struct meeting){.left = EVENT_INIT, .right = EVENT_INIT};
+    assert_int_equal(blz_pool_run(pool, join_two_meetings, m), 0);
+    assert_ptr_equal(m[1].left_par, m[0].right_par);
+    assert_ptr_equal(m[1].right_par, par);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+static void *compute_as_a_guest(void *arg)
+{
+    for (int i = 0; i < 20; i++) {
+        blz_par *par = blz_pool_enter(arg);
+        check(par);
+        check(fib(par, 12) == 144);
+        blz_pool_leave(par);
+    }
+    return NULL;
+}
+
+static void guests_come_and_go(void **state)
+{
+    blz_pool *pool = new_pool(2, 4, BLZ_PAR_WAIT_STEAL);
+    pthread_t threads[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        threads[i] = start_thread(compute_as_a_guest, pool);
+    for (int i = 0; i < 4; i++)
+        join_thread(threads[i]);
+    free_pool(pool);
+}
+
+/* ---- several pools ---- */
+
+static void a_thread_is_a_guest_of_two_pools(void **state)
+{
+    blz_pool *one = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG), *two = new_pool(1, 1, 0);
+    blz_par *first = enter(one), *second = enter(two), *seen;
+
+    (void)state;
+    assert_int_equal(blz_pool_run(one, note_context, &seen), 0);
+    assert_ptr_equal(seen, first);
+    assert_int_equal(blz_pool_run(two, note_context, &seen), 0);
+    assert_ptr_equal(seen, second);
+    blz_pool_leave(first); /* not the last that it entered */
+    assert_int_equal(blz_pool_run(two, note_context, &seen), 0);
+    assert_ptr_equal(seen, second);
+    blz_pool_leave(second);
+    free_pool(one);
+    free_pool(two);
+}
+
+struct ring_of_pools {
+    blz_pool *pools[2];
+    int depth;
+};
+
+static void run_in_the_other(blz_par *par, void *arg)
+{
+    struct ring_of_pools *r = arg;
+
+    (void)par;
+    if (r->depth > 0)
+        check(blz_pool_run(r->pools[r->depth-- % 2], run_in_the_other, r) == 0);
+}
+
+/* The only worker of one pool waits for the other, whose only worker waits for the first. */
+static void pools_run_in_each_other(void **state)
+{
+    (void)state;
+    for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_STEAL; waiting++) {
+        struct ring_of_pools r = {.depth = 10};
+        for (int i = 0; i < 2; i++)
+            r.pools[i] = new_pool(1, 1, (blz_par_wait)waiting);
+        assert_int_equal(blz_pool_run(r.pools[0], run_in_the_other, &r), 0);
+        assert_int_equal(r.depth, 0);
+        for (int i = 0; i < 2; i++)
+            free_pool(r.pools[i]);
+    }
+}
+
+/* ---- a forked child ---- */
+
+static int use_in_child(blz_pool *pool)
+{
+    blz_par *seen;
+
+    if (blz_pool_run(pool, note_context, &seen) != -EOWNERDEAD)
+        return 1;
+    if (blz_pool_enter(pool))
+        return 2;
+    return blz_pool_free(pool) == -EOWNERDEAD ? 0 : 3;
+}
+
+static void check_in_child(blz_pool *pool)
+{
+    pid_t pid = fork();
+    int status = -1;
+
+    if (pid == 0) {
+        alarm(CHILD_SECONDS);
+        _exit(use_in_child(pool));
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_child_is_told_that_the_owner_is_gone(void **state)
+{
+    blz_pool *pool = new_pool(2, 1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par;
+
+    (void)state;
+    check_in_child(pool);
+    par = enter(pool);
+    check_in_child(pool);
+    assert_int_equal(fib(par, 10), 55); /* and the parent goes on */
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_guest_computes_by_itself),
+        TEST(places_for_guests_are_counted),
+        TEST(who_is_in_gets_the_context_that_it_has),
+        TEST(a_worker_that_enters_stays_a_worker),
+        TEST(no_place_is_left_until_a_guest_leaves),
+        TEST(a_worker_takes_the_job_of_a_guest),
+        TEST(a_guest_that_waits_takes_a_job_of_the_worker),
+        TEST(guests_come_and_go),
+        TEST(a_thread_is_a_guest_of_two_pools),
+        TEST(pools_run_in_each_other),
+        TEST(a_child_is_told_that_the_owner_is_gone),
+    };
+    return RUN_TESTS(tests);
+}
