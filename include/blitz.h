@@ -29,6 +29,7 @@
 #include <blitz/par.h>
 #include <blitz/par_for.h>
 #include <blitz/par_run.h>
+#include <blitz/par_scan.h>
 #include <blitz/pipe.h>
 #include <blitz/process.h>
 #include <blitz/runtime.h>

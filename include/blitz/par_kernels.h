@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the macros of par_scan.h and par_group.h are made of, and the functions behind them. Nothing
+ * here is for programs to use by itself.
+ *
+ * The library cuts an array into blocks and decides which thread does what with them. It calls
+ * functions that the macros make, for a block at a time, with the operation compiled into them.
+ */
+#ifndef BLITZ_PAR_KERNELS_H
+#define BLITZ_PAR_KERNELS_H
+
+#include <blitz/par_for.h>
+
+#include <string.h>
+
+BLZ_BEGIN_DECLS
+
+#define BLZ_PAR_DEFINED_ static inline __attribute__((unused))
+
+struct blz_par_arrays_ {
+    const void *in;
+    void *out, *rest;
+    size_t n;
+    void *arg;
+};
+
+/* The value of the elements begin to end - 1 alone (there is one at least). */
+typedef int (*blz_par_sum_fn_)(void *arg, size_t begin, size_t end, void *sum);
+
+/* Writes their results; *carry is the value of all before them, then of all through them. */
+typedef int (*blz_par_write_fn_)(void *arg, size_t begin, size_t end, void *carry, bool first);
+
+struct blz_par_chain_ {
+    size_t n, size; /* elements, bytes of one */
+    size_t value_size;
+    void *arg;
+    blz_par_sum_fn_ sum;
+    blz_par_write_fn_ write;
+    void (*add)(void *arg, void *left, const void *right);
+};
+
+BLZ_API int blz_par_chain_(blz_par *par, const struct blz_par_chain_ *chain, void *value,
+                           bool starts, const blz_par_options *options);
+BLZ_API int blz_par_pack_(blz_par *par, size_t size, struct blz_par_arrays_ *arrays,
+                          blz_par_sum_fn_ count, blz_par_write_fn_ write, size_t *nr,
+                          const blz_par_options *options);
+BLZ_API int blz_par_partition_(blz_par *par, size_t size, struct blz_par_arrays_ *arrays,
+                               blz_par_sum_fn_ count, blz_par_write_fn_ write, size_t *nr,
+                               const blz_par_options *options);
+
+/* Four tables, `stride` apart, take turns: one would have to wait for its own last addition. */
+typedef int (*blz_par_tally_fn_)(void *arg, size_t begin, size_t end, size_t *counts, size_t nr,
+                                 size_t stride);
+typedef int (*blz_par_tally_shared_fn_)(void *arg, size_t begin, size_t end, size_t *counts,
+                                        size_t nr);
+BLZ_API int blz_par_histogram_(blz_par *par, struct blz_par_arrays_ *arrays,
+                               blz_par_tally_fn_ tally, blz_par_tally_shared_fn_ tally_shared,
+                               size_t *counts, size_t nr, const blz_par_options *options);
+
+/* The sum of a block goes in four chains of operations, since one would be a wait for each. */
+#define BLZ_PAR_SCAN_KERNELS_(name, type)                                                         \
+    BLZ_PAR_DEFINED_ int name##_sum_(void *argument, size_t begin, size_t end, void *sum)         \
+    {                                                                                             \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;               \
+        const type *in = (const type *)s->in + begin;                                             \
+        size_t len = end - begin, part = len / 4;                                                 \
+        void *arg = s->arg;                                                                       \
+        type v0 = in[0];                                                                          \
+                                                                                                  \
+        if (part > 0) {                                                                           \
+            type v1 = in[part], v2 = in[2 * part], v3 = in[3 * part];                             \
+                                                                                                  \
+            for (size_t i = 1; i < part; i++) {                                                   \
+                v0 = name##_op_(v0, in[i], arg);                                                  \
+                v1 = name##_op_(v1, in[part + i], arg);                                           \
+                v2 = name##_op_(v2, in[2 * part + i], arg);                                       \
+                v3 = name##_op_(v3, in[3 * part + i], arg);                                       \
+            }                                                                                     \
+            v0 = name##_op_(name##_op_(v0, v1, arg), name##_op_(v2, v3, arg), arg);               \
+        }                                                                                         \
+        for (size_t i = part > 0 ? 4 * part : 1; i < len; i++)                                    \
+            v0 = name##_op_(v0, in[i], arg);                                                      \
+        *(type *)sum = v0;                                                                        \
+        return 0;                                                                                 \
+    }                                                                                             \
+                                                                                                  \
+    BLZ_PAR_DEFINED_ int name##_inclusive_(void *argument, size_t begin, size_t end, void *carry, \
+                                           bool first)                                            \
+    {                                                                                             \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;               \
+        const type *in = (const type *)s->in;                                                     \
+        type *out = (type *)s->out;                                                               \
+        void *arg = s->arg;                                                                       \
+        size_t i = begin;                                                                         \
+        type value = first ? in[i] : *(type *)carry;                                              \
+                                                                                                  \
+        if (first)                                                                                \
+            out[i++] = value;                                                                     \
+        for (; i < end; i++) {                                                                    \
+            value = name##_op_(value, in[i], arg);                                                \
+            out[i] = value;                                                                       \
+        }                                                                                         \
+        *(type *)carry = value;                                                                   \
+        return 0;                                                                                 \
+    }                                                                                             \
+                                                                                                  \
+    BLZ_PAR_DEFINED_ int name##_exclusive_(void *argument, size_t begin, size_t end, void *carry, \
+                                           bool first)                                            \
+    {                                                                                             \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;               \
+        const type *in = (const type *)s->in;                                                     \
+        type *out = (type *)s->out;                                                               \
+        void *arg = s->arg;                                                                       \
+        type value = *(type *)carry;                                                              \
+                                                                                                  \
+        (void)first;                                                                              \
+        for (size_t i = begin; i < end; i++) {                                                    \
+            type next = name##_op_(value, in[i], arg);                                            \
+                                                                                                  \
+            out[i] = value;                                                                       \
+            value = next;                                                                         \
+        }                                                                                         \
+        *(type *)carry = value;                                                                   \
+        return 0;                                                                                 \
+    }                                                                                             \
+                                                                                                  \
+    BLZ_PAR_DEFINED_ void name##_add_(void *argument, void *left, const void *right)              \
+    {                                                                                             \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;               \
+                                                                                                  \
+        *(type *)left = name##_op_(*(type *)left, *(const type *)right, s->arg);                  \
+    }
+
+#define BLZ_PAR_COUNT_KERNEL_(name, type)                                                   \
+    BLZ_PAR_DEFINED_ int name##_count_(void *argument, size_t begin, size_t end, void *sum) \
+    {                                                                                       \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;         \
+        const type *in = (const type *)s->in;                                               \
+        void *arg = s->arg;                                                                 \
+        size_t nr = 0;                                                                      \
+                                                                                            \
+        for (size_t i = begin; i < end; i++)                                                \
+            nr += name##_keep_(in, i, arg);                                                 \
+        *(size_t *)sum = nr;                                                                \
+        return 0;                                                                           \
+    }
+
+/* Elements that are packed without a branch before they are copied to their place. */
+enum { BLZ_PAR_BATCH_ = 256, BLZ_PAR_BATCHED_ = 16 /* bytes of an element, at most */ };
+
+/*
+ * Without a branch an element is always written, and counted only if it is kept. What is written in
+ * vain may belong to the next block, so small elements are collected in a buffer first.
+ */
+#define BLZ_PAR_WRITE_KERNEL_(function, name, type, out_type, element)                   \
+    BLZ_PAR_DEFINED_ int function(void *argument, size_t begin, size_t end, void *carry, \
+                                  bool first)                                            \
+    {                                                                                    \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;      \
+        const type *in = (const type *)s->in;                                            \
+        out_type *out = (out_type *)s->out + *(size_t *)carry;                           \
+        void *arg = s->arg;                                                              \
+                                                                                         \
+        (void)first;                                                                     \
+        if (sizeof(out_type) > BLZ_PAR_BATCHED_) {                                       \
+            for (size_t i = begin; i < end; i++)                                         \
+                if (name##_keep_(in, i, arg))                                            \
+                    *out++ = element;                                                    \
+        } else {                                                                         \
+            out_type batch[sizeof(out_type) > BLZ_PAR_BATCHED_ ? 1 : BLZ_PAR_BATCH_];    \
+                                                                                         \
+            for (size_t at = begin; at < end;) {                                         \
+                size_t stop = end - at < BLZ_PAR_BATCH_ ? end : at + BLZ_PAR_BATCH_;     \
+                size_t nr = 0;                                                           \
+                                                                                         \
+                for (size_t i = at; i < stop; i++) {                                     \
+                    batch[nr] = element;                                                 \
+                    nr += name##_keep_(in, i, arg);                                      \
+                }                                                                        \
+                memcpy((void *)out, (const void *)batch, nr * sizeof *batch);            \
+                out += nr;                                                               \
+                at = stop;                                                               \
+            }                                                                            \
+        }                                                                                \
+        *(size_t *)carry = (size_t)(out - (out_type *)s->out);                           \
+        return 0;                                                                        \
+    }
+
+/* To two places: s->rest grows upwards, or (if it is NULL) downwards from the end of s->out. */
+#define BLZ_PAR_SPLIT_KERNEL_(function, name, type)                                      \
+    BLZ_PAR_DEFINED_ int function(void *argument, size_t begin, size_t end, void *carry, \
+                                  bool first)                                            \
+    {                                                                                    \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;      \
+        const type *in = (const type *)s->in;                                            \
+        size_t kept = *(size_t *)carry, left = begin - kept;                             \
+        type *out = (type *)s->out, *rest = (type *)s->rest;                             \
+        type *last = out + s->n - 1;                                                     \
+        void *arg = s->arg;                                                              \
+                                                                                         \
+        (void)first;                                                                     \
+        for (size_t i = begin; i < end; i++) {                                           \
+            bool keep = name##_keep_(in, i, arg);                                        \
+            type *place = keep ? out + kept : rest ? rest + left : last - left;          \
+                                                                                         \
+            *place = in[i];                                                              \
+            kept += keep;                                                                \
+            left += !keep;                                                               \
+        }                                                                                \
+        *(size_t *)carry = kept;                                                         \
+        return 0;                                                                        \
+    }
+
+#define BLZ_PAR_PACK_FUNCTION_(function, name, type, out_type)                                     \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int function(blz_par *par, const type *in, size_t n,            \
+                                                out_type *out, size_t *nr, void *arg,              \
+                                                const blz_par_options *options)                    \
+    {                                                                                              \
+        struct blz_par_arrays_ arrays = {in, out, NULL, n, arg};                                   \
+                                                                                                   \
+        return blz_par_pack_(par, sizeof(type), &arrays, name##_count_, function##_, nr, options); \
+    }
+
+#define BLZ_PAR_HISTOGRAM_KERNELS_(name, type)                                                   \
+    BLZ_PAR_DEFINED_ int name##_tally_(void *argument, size_t begin, size_t end, size_t *counts, \
+                                       size_t nr, size_t stride)                                 \
+    {                                                                                            \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;              \
+        const type *in = (const type *)s->in;                                                    \
+        void *arg = s->arg;                                                                      \
+        size_t i = begin;                                                                        \
+                                                                                                 \
+        for (; end - i >= 4; i += 4) {                                                           \
+            size_t k0 = name##_bucket_(in, i, arg), k1 = name##_bucket_(in, i + 1, arg);         \
+            size_t k2 = name##_bucket_(in, i + 2, arg), k3 = name##_bucket_(in, i + 3, arg);     \
+                                                                                                 \
+            if (blz_unlikely((k0 >= nr) | (k1 >= nr) | (k2 >= nr) | (k3 >= nr)))                 \
+                return blz_par_out_of_range_();                                                  \
+            counts[k0]++;                                                                        \
+            counts[stride + k1]++;                                                               \
+            counts[2 * stride + k2]++;                                                           \
+            counts[3 * stride + k3]++;                                                           \
+        }                                                                                        \
+        for (; i < end; i++) {                                                                   \
+            size_t k = name##_bucket_(in, i, arg);                                               \
+                                                                                                 \
+            if (blz_unlikely(k >= nr))                                                           \
+                return blz_par_out_of_range_();                                                  \
+            counts[k]++;                                                                         \
+        }                                                                                        \
+        return 0;                                                                                \
+    }                                                                                            \
+                                                                                                 \
+    BLZ_PAR_DEFINED_ int name##_tally_shared_(void *argument, size_t begin, size_t end,          \
+                                              size_t *counts, size_t nr)                         \
+    {                                                                                            \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;              \
+        const type *in = (const type *)s->in;                                                    \
+                                                                                                 \
+        for (size_t i = begin; i < end; i++) {                                                   \
+            size_t k = name##_bucket_(in, i, s->arg);                                            \
+                                                                                                 \
+            if (blz_unlikely(k >= nr))                                                           \
+                return blz_par_out_of_range_();                                                  \
+            __atomic_fetch_add(&counts[k], 1, __ATOMIC_RELAXED);                                 \
+        }                                                                                        \
+        return 0;                                                                                \
+    }
+
+/* -ERANGE. */
+BLZ_API BLZ_COLD int blz_par_out_of_range_(void);
+
+BLZ_END_DECLS
+#endif
