@@ -24,6 +24,7 @@ static const struct bench *const tables[] = {
     file_benches,
     lines_benches,
     par_benches,
+    par_scan_benches,
 #ifndef BLITZ_BENCH_SHARED
     wake_benches,
 #endif
