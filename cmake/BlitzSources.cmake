@@ -21,7 +21,7 @@ function(blitz_glob out)
 endfunction()
 
 # Names that mean a system. A file that carries none of them is built everywhere.
-set(blitz_linux_only "/base/sys_linux\\.c$|/process/[^/]*_linux\\.c$|/io/(uring|epoll)[^/]*\\.c$")
+set(blitz_linux_only "/base/sys_linux[^/]*\\.c$|/process/[^/]*_linux\\.c$|/io/(uring|epoll)[^/]*\\.c$")
 set(blitz_bsd_only "/base/sys_(bsd|darwin)\\.c$|/io/kqueue[^/]*\\.c$")
 set(blitz_windows_only "/base/sys_windows\\.c$|/io/iocp[^/]*\\.c$")
 set(blitz_unix_only "/base/sys_posix\\.c$|/io/poll[^/]*\\.c$")

@@ -90,15 +90,27 @@ typedef enum blz_par_wait {
     BLZ_PAR_WAIT_BLOCK,    /* takes none */
 } blz_par_wait;
 
+/* How long a thread without work looks for some before it sleeps. */
+typedef enum blz_pool_spin {
+    BLZ_POOL_SPIN_SHORT, /* a few microseconds; not at all if it was last woken in vain */
+    BLZ_POOL_SPIN_NEVER, /* sleeps at once: the least CPU time */
+    BLZ_POOL_SPIN_LONG,  /* some hundred microseconds: work that comes meanwhile wakes nobody */
+} blz_pool_spin;
+
 /* All zero: the defaults. */
 typedef struct blz_pool_options {
-    unsigned threads;     /* 0: as many as there are CPUs for this process */
+    unsigned threads;     /* 0: BLZ_NUM_THREADS, or the CPUs we may use (affinity, cgroup quota) */
     unsigned ring_size;   /* jobs of a thread that others can take, a power of two; 0: 4096 */
     size_t stack_size;    /* of each thread; 0: the system's default */
     blz_par_wait waiting; /* at an unfork */
     unsigned guests;      /* threads that can be in the pool by blz_pool_enter; 0: 8 */
     const blz_allocator *allocator; /* NULL: malloc */
     const char *name;               /* of the threads; NULL: "blz-par" */
+    blz_pool_spin spin;
+    /* Called in each thread of the pool, before its first job and after its last. NULL: nothing. */
+    void (*on_thread_start)(void *arg, unsigned index);
+    void (*on_thread_stop)(void *arg, unsigned index);
+    void *hook_arg;
     uint64_t reserved[8];
 } blz_pool_options;
 
@@ -106,8 +118,9 @@ typedef struct blz_pool_options {
 #define BLZ_POOL_MAX_THREADS 0x7fff
 
 /*
- * Makes a pool; all its threads run when this returns. options may be NULL. 0; -EINVAL; -ENOMEM, or
- * what the system says when it has no more threads. [any thread]
+ * Makes a pool; all its threads run, and have called on_thread_start, when this returns. options
+ * may be NULL. 0; -EINVAL, also for BLZ_NUM_THREADS; -ENOMEM, or what the system says when it has
+ * no more threads. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_pool_new(blz_pool **pool, const blz_pool_options *options);
 
@@ -120,14 +133,40 @@ BLZ_API int blz_pool_free(blz_pool *pool);
 /* How many threads it has. [any thread] */
 BLZ_API unsigned blz_pool_threads(const blz_pool *pool);
 
+/*
+ * A pool with the default options, made by whoever asks first and never freed; a forked child that
+ * asks gets one of its own. NULL: it cannot be made. [any thread]
+ */
+BLZ_API blz_pool *blz_pool_default(void);
+
+/* What a pool has done since it was made; what it is doing now, as far as one can say. */
+typedef struct blz_par_stats {
+    uint64_t injected;  /* computations that came from outside and were begun */
+    uint64_t published; /* jobs that were shown to other threads */
+    uint64_t stolen;    /* jobs that another thread has taken */
+    uint64_t sleeps;    /* times that a thread has slept, and was woken */
+    uint64_t vain;      /* of these: found nothing to do */
+    uint64_t queued;    /* now: computations that are not begun */
+    uint32_t threads;
+    uint32_t guests;   /* now */
+    uint32_t sleeping; /* now */
+    uint32_t looking;  /* now: awake, without work */
+    uint64_t reserved[8];
+} blz_par_stats;
+
+/* [any thread] */
+BLZ_API void blz_pool_stats(const blz_pool *pool, blz_par_stats *out);
+
 /* ---- computations ---- */
+
+/* Where a pool is named below, NULL is the default pool. */
 
 /*
  * Calls fn(par, arg) in a thread of the pool and returns when that has returned; what it wrote is
  * seen by the caller. A thread of the pool itself and a guest call it right away. Calls by several
  * threads are begun in the order of their coming. A thread of another pool takes jobs of that one
- * meanwhile, unless it waits by blocking. 0; -EOWNERDEAD, and fn is not called: it is the pool of
- * the parent process. [any thread]
+ * meanwhile, unless it waits by blocking. 0; and fn is not called: -EOWNERDEAD, it is the pool of
+ * the parent process; -EAGAIN, there is no default pool, and it cannot be made. [any thread]
  */
 BLZ_API int blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg);
 
@@ -143,7 +182,7 @@ BLZ_API int blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg);
  * Entering and leaving are cheap, but for a loop of computations it is better to stay. Long
  * computations begin by blz_pool_run, so that they are shared at once. A thread that is in the pool
  * already gets the context that it has, and leaves as often as it entered. NULL: all places for
- * guests are taken; or it is the pool of the parent process. [any thread]
+ * guests are taken, or one of the errors of blz_pool_run. [any thread]
  */
 BLZ_API BLZ_NODISCARD blz_par *blz_pool_enter(blz_pool *pool);
 

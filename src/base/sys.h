@@ -61,6 +61,12 @@ void blz__pages_unmap(void *pages, size_t size);
 /* CPUs that this process may use: affinity and cgroup quota, rounded up; at least 1. */
 unsigned blz__cpu_count(void);
 
+/*
+ * The CPUs that control groups allow, rounded up; 0: all. The lists of this process's groups, and
+ * where their trees are. Linux only.
+ */
+unsigned blz__cgroup_cpus(const char *groups, const char *root);
+
 /* Monotonic, in nanoseconds. */
 int64_t blz__clock_ns(void);
 

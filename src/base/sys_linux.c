@@ -196,48 +196,9 @@ void blz__pages_unmap(void *pages, size_t size)
 
 /* ---- CPUs ---- */
 
-/* "max 100000" or "150000 100000": microseconds of CPU in each period. 0: no limit. */
-static unsigned quota_of(const char *path)
-{
-    long long quota, period;
-    unsigned cpus = 0;
-    FILE *file = fopen(path, "re");
-
-    if (!file)
-        return 0;
-    if (fscanf(file, "%lld %lld", &quota, &period) == 2 && quota > 0 && period > 0)
-        cpus = (unsigned)((quota + period - 1) / period);
-    fclose(file);
-    return cpus;
-}
-
-/* The tightest limit of our cgroup (v2) and its ancestors. */
-static unsigned cgroup_quota(void)
-{
-    char line[512], path[640];
-    unsigned tightest = 0;
-    FILE *file = fopen("/proc/self/cgroup", "re");
-
-    if (!file)
-        return 0;
-    while (fgets(line, sizeof line, file)) {
-        if (strncmp(line, "0::/", 4) != 0)
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        for (char *group = line + 3; *group; *strrchr(group, '/') = '\0') {
-            snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-            unsigned cpus = quota_of(path);
-            if (cpus && (!tightest || cpus < tightest))
-                tightest = cpus;
-        }
-    }
-    fclose(file);
-    return tightest;
-}
-
 unsigned blz__cpu_count(void)
 {
-    unsigned cpus = 1, quota = cgroup_quota();
+    unsigned cpus = 1, quota = blz__cgroup_cpus("/proc/self/cgroup", "/sys/fs/cgroup");
     cpu_set_t *set;
 
     for (int max = 1024; max <= 1 << 20; max *= 2) { /* more CPUs than the set has: EINVAL */

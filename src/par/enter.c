@@ -55,12 +55,13 @@ static worker *take_place(blz_pool *pool)
     return NULL;
 }
 
-blz_par *blz_pool_enter(blz_pool *pool)
+blz_par *blz_pool_enter(blz_pool *named)
 {
+    blz_pool *pool = named ? named : blz_pool_default();
     blz_par *here = blz__par_context_in(pool);
     worker *w;
 
-    if (pool_is_forked(pool))
+    if (!pool || pool_is_forked(pool))
         return NULL;
     if (here) {
         blz__store(&worker_of(here)->entries, worker_of(here)->entries + 1, RELAXED);
@@ -151,13 +152,16 @@ static void run_there(blz_pool *pool, blz_par_fn fn, void *arg)
         a.index = w->index;
     }
     blz__par_start(pool, &a.root);
-    blz__par_wait_outside(w, &a.root.latch);
+    blz__par_wait_outside(w, pool, &a.root.latch);
 }
 
-int blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg)
+int blz_pool_run(blz_pool *named, blz_par_fn fn, void *arg)
 {
+    blz_pool *pool = named ? named : blz_pool_default();
     blz_par *here = blz__par_context_in(pool);
 
+    if (!pool)
+        return -EAGAIN;
     if (pool_is_forked(pool))
         return -EOWNERDEAD;
     if (here)

@@ -73,6 +73,7 @@ static void publish_oldest(worker *w)
     job->owner = w->index;
     job->thief = PAR_NOBODY;
     ring_publish(&w->ring);
+    par_count(w->stats.published);
     if (blz__par_sleep_post(&w->pool->sleep, 1))
         w->woke_for = job->index;
 }

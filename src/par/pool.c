@@ -15,7 +15,16 @@
  */
 static const double solo_ns = 10000, look_ns = 2000, small_ns = 5000, calm_ns = 1e6;
 
-enum { DEFAULT_RING_SIZE = 4096, MAX_RING_SIZE = 1 << 24, DEFAULT_GUESTS = 8 };
+/* Rounds of looking for work without and with a yield before a worker sleeps, by blz_pool_spin. */
+#ifdef BLZ_MODEL
+static const struct spin {
+    uint32_t spins, yields;
+} spins_of[] = {{0, 0}, {0, 0}, {0, 0}};
+#else
+static const struct spin {
+    uint32_t spins, yields;
+} spins_of[] = {{64, 32}, {0, 0}, {4096, 32}};
+#endif
 
 /* ---- memory ---- */
 
@@ -83,12 +92,12 @@ static void end_threads(blz_pool *pool, uint32_t count)
 
 static int start_threads(blz_pool *pool, const blz_pool_options *options)
 {
-    const char *name = options->name ? options->name : "blz-par";
     uint32_t started;
 
     for (uint32_t i = 0; i < pool->nr_workers; i++) {
         worker *w = &pool->workers[i];
-        int rc = blz__thread_start(&w->thread, blz__par_worker_main, w, options->stack_size, name);
+        int rc = blz__thread_start(&w->thread, blz__par_worker_main, w, options->stack_size,
+                                   options->name);
         if (rc < 0) {
             end_threads(pool, i);
             return rc;
@@ -102,25 +111,19 @@ static int start_threads(blz_pool *pool, const blz_pool_options *options)
 
 /* ---- new and free ---- */
 
-static bool are_valid(const blz_pool_options *o)
+static void init_pool(blz_pool *pool, const blz_pool_options *options)
 {
-    return o->threads <= BLZ_POOL_MAX_THREADS && o->guests <= BLZ_POOL_MAX_THREADS &&
-           o->threads + o->guests <= BLZ_POOL_MAX_THREADS && o->ring_size <= MAX_RING_SIZE &&
-           (o->ring_size & (o->ring_size - 1)) == 0 && o->waiting <= BLZ_PAR_WAIT_BLOCK;
-}
-
-static void init_pool(blz_pool *pool, const blz_pool_options *options, blz_allocator allocator)
-{
-    unsigned cpus = options->threads ? options->threads : blz__cpu_count();
-    unsigned guests = options->guests ? options->guests : DEFAULT_GUESTS;
-    unsigned most = BLZ_POOL_MAX_THREADS - guests;
-
     memset(pool, 0, sizeof *pool);
-    pool->allocator = allocator;
-    pool->nr_workers = cpus < most ? cpus : most;
-    pool->nr_guests = guests;
-    pool->ring_size = options->ring_size ? options->ring_size : DEFAULT_RING_SIZE;
-    pool->waiting = options->waiting ? options->waiting : BLZ_PAR_WAIT_LEAPFROG;
+    pool->allocator = *options->allocator;
+    pool->nr_workers = options->threads;
+    pool->nr_guests = options->guests;
+    pool->ring_size = options->ring_size;
+    pool->waiting = options->waiting;
+    pool->spins = spins_of[options->spin].spins;
+    pool->rounds = pool->spins + spins_of[options->spin].yields;
+    pool->on_thread_start = options->on_thread_start;
+    pool->on_thread_stop = options->on_thread_stop;
+    pool->hook_arg = options->hook_arg;
     pool->sleep.nr_sleepers = pool->nr_workers; /* and guests, as they come */
     pool->sleep.asymmetric_fences = blz__fence_asymmetric_init();
     blz__par_inject_init(&pool->injected);
@@ -134,20 +137,19 @@ static void init_pool(blz_pool *pool, const blz_pool_options *options, blz_alloc
 
 int blz_pool_new(blz_pool **out, const blz_pool_options *options)
 {
-    static const blz_pool_options defaults;
-    const blz_pool_options *o = options ? options : &defaults;
-    blz_allocator allocator = o->allocator ? *o->allocator : blz__system_allocator;
+    blz_pool_options o;
     blz_pool *pool;
-    int rc = -ENOMEM;
+    int rc = blz__par_options_resolve(&o, options);
 
-    if (!are_valid(o))
-        return -EINVAL;
-    pool = blz__alloc(&allocator, sizeof *pool, BLZ_CACHE_LINE);
+    if (rc < 0)
+        return rc;
+    pool = blz__alloc(o.allocator, sizeof *pool, BLZ_CACHE_LINE);
     if (!pool)
         return -ENOMEM;
-    init_pool(pool, o, allocator);
+    init_pool(pool, &o);
+    rc = -ENOMEM;
     if (allocate(pool))
-        rc = start_threads(pool, o);
+        rc = start_threads(pool, &o);
     if (rc < 0) {
         free_memory(pool);
         return rc;

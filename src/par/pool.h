@@ -18,6 +18,17 @@ enum { PAR_NOBODY = 0x7fffffff }; /* job->thief before anybody has taken it */
 /* par.fuel, written by a thief that found nothing: publish a job at the next fork. */
 enum { PAR_FUEL_ASKED = -1 };
 
+/* Written by the worker alone; a model does not need to see them. */
+#ifdef BLZ_MODEL
+#define par_count(field) ((void)(field)++)
+#else
+#define par_count(field) blz__store(&(field), blz__load(&(field), RELAXED) + 1, RELAXED)
+#endif
+
+typedef struct worker_stats {
+    uint64_t injected, published, stolen, sleeps, vain;
+} worker_stats;
+
 typedef struct worker {
     ring ring; /* first: its beginning is the blz_par of the computation */
     blz_pool *pool;
@@ -32,6 +43,7 @@ typedef struct worker {
     uint32_t entries; /* of a guest: how often its thread has entered; 0: nobody's place */
     uint32_t ended;   /* a latch: the pool is being freed */
     bool fruitless;   /* the last time it was woken there was nothing to do */
+    worker_stats stats;
 } worker;
 
 struct blz_pool {
@@ -40,6 +52,11 @@ struct blz_pool {
     uint32_t nr_workers, nr_guests, ring_size;
     uint32_t *fork_word; /* reads 0 in a forked child */
     blz_par_wait waiting;
+    uint32_t spins, rounds; /* before a worker sleeps: without yields, and in all */
+    void (*on_thread_start)(void *arg, unsigned index);
+    void (*on_thread_stop)(void *arg, unsigned index);
+    void *hook_arg;
+    blz_pool *older; /* of the default pool: that of the parent process */
     uint64_t solo_ticks, look_ticks, small_ticks, calm_ticks;
     blz__clock clock;
     blz_allocator allocator;
@@ -85,6 +102,11 @@ static inline bool pool_is_forked(const blz_pool *pool)
     return blz_unlikely(blz__load(pool->fork_word, RELAXED) == 0);
 }
 
+/* ---- options.c ---- */
+
+/* All of them said. 0; -EINVAL. */
+int blz__par_options_resolve(blz_pool_options *options, const blz_pool_options *given);
+
 /* ---- enter.c ---- */
 
 /* The context that this thread has in the pool, or NULL. */
@@ -97,8 +119,8 @@ void blz__par_start(blz_pool *pool, root *r);
 
 void blz__par_worker_main(void *worker);
 
-/* Waits for a computation that it handed to another pool. NULL: by a thread of none. */
-void blz__par_wait_outside(worker *w, uint32_t *latch);
+/* A worker, or NULL: a thread of no pool, waits for a computation that it handed to this pool. */
+void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch);
 
 /* Waits until the job, which another worker has, is done. [owner of the job] */
 void blz__par_wait_for(worker *w, blz_par_job *job);

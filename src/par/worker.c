@@ -15,9 +15,9 @@
 #include "par/pool.h"
 
 #ifdef BLZ_MODEL
-enum { SPINS = 0, YIELDS = 0, ASK_EVERY = 1 };
+enum { ASK_EVERY = 1 };
 #else
-enum { SPINS = 64, YIELDS = 32, ASK_EVERY = 32 };
+enum { ASK_EVERY = 32 };
 #endif
 
 _Thread_local blz_par *blz__par_current;
@@ -31,6 +31,7 @@ static void run_stolen(worker *w, blz_par_job *job)
     uint64_t began, now;
 
     blz__store(&job->thief, w->index, RELAXED);
+    par_count(w->stats.stolen);
     blz__par_fresh_fuel(w, false);
     began = w->looked_at;
     job->run(&w->ring.own, job);
@@ -42,6 +43,7 @@ static void run_stolen(worker *w, blz_par_job *job)
 
 static void run_root(worker *w, root *r)
 {
+    par_count(w->stats.injected);
     blz__par_fresh_fuel(w, true);
     r->fn(&w->ring.own, r->arg);
     r->finish(r);
@@ -105,11 +107,11 @@ static bool run_any(worker *w, bool asking)
 /* ---- waiting ---- */
 
 /* One round of waiting without work: true while it is too early to sleep. */
-static bool idle_round(int *rounds)
+static bool idle_round(const blz_pool *pool, uint32_t *rounds)
 {
-    if (*rounds >= SPINS + YIELDS)
+    if (*rounds >= pool->rounds)
         return false;
-    if ((*rounds)++ < SPINS)
+    if ((*rounds)++ < pool->spins)
         blz__spin_hint();
     else
         blz__thread_yield();
@@ -121,17 +123,21 @@ static void work_until(worker *w, uint32_t *latch)
 {
     sleep_state *sleep = &w->pool->sleep;
     uint32_t event;
-    int rounds = 0;
+    uint32_t rounds = 0;
 
     blz__par_sleep_begin_looking(sleep);
     while (!latch_is_set(latch)) {
         if (run_any(w, rounds % ASK_EVERY == 0)) {
             rounds = 0;
-        } else if (w->fruitless || !idle_round(&rounds)) {
+        } else if (w->fruitless || !idle_round(w->pool, &rounds)) {
             event = blz__par_sleep_announce(sleep);
             if (run_any(w, true))
                 continue;
+            if (w->fruitless)
+                par_count(w->stats.vain);
             w->fruitless = blz__par_sleep(sleep, w->index, event, latch);
+            if (w->fruitless)
+                par_count(w->stats.sleeps);
         }
     }
     blz__par_sleep_end_looking(sleep);
@@ -140,7 +146,7 @@ static void work_until(worker *w, uint32_t *latch)
 /* Helps the thief until the latch is set. */
 static void leapfrog_until(worker *w, blz_par_job *awaited)
 {
-    int rounds = 0;
+    uint32_t rounds = 0;
 
     while (!latch_is_set(&awaited->latch)) {
         uint32_t thief = blz__load(&awaited->thief, RELAXED);
@@ -154,17 +160,17 @@ static void leapfrog_until(worker *w, blz_par_job *awaited)
         }
         if (victim && rounds % ASK_EVERY == 0)
             ask(victim);
-        if (!idle_round(&rounds))
+        if (!idle_round(w->pool, &rounds))
             latch_block(&awaited->latch);
     }
 }
 
-static void block_until(uint32_t *latch)
+static void block_until(const blz_pool *pool, uint32_t *latch)
 {
-    int rounds = 0;
+    uint32_t rounds = 0;
 
     while (!latch_is_set(latch))
-        if (!idle_round(&rounds))
+        if (!idle_round(pool, &rounds))
             latch_block(latch);
 }
 
@@ -179,17 +185,17 @@ void blz__par_wait_for(worker *w, blz_par_job *job)
         leapfrog_until(w, job);
         break;
     case BLZ_PAR_WAIT_BLOCK:
-        block_until(&job->latch);
+        block_until(w->pool, &job->latch);
         break;
     }
 }
 
-void blz__par_wait_outside(worker *w, uint32_t *latch)
+void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch)
 {
     if (w && w->pool->waiting != BLZ_PAR_WAIT_BLOCK)
         work_until(w, latch);
     else
-        block_until(latch);
+        block_until(pool, latch);
 }
 
 /* ---- the thread ---- */
@@ -200,9 +206,13 @@ void blz__par_worker_main(void *arg)
     blz_pool *pool = w->pool;
 
     blz__par_current = &w->ring.own;
+    if (pool->on_thread_start)
+        pool->on_thread_start(pool->hook_arg, w->index);
     /* release: pairs with the acquire in blz_pool_new */
     if (blz__fetch_add(&pool->nr_started, 1u, RELEASE) + 1 == pool->nr_workers)
         blz__futex_wake(&pool->nr_started, 1);
     work_until(w, &w->ended);
+    if (pool->on_thread_stop)
+        pool->on_thread_stop(pool->hook_arg, w->index);
     blz__par_current = NULL;
 }

@@ -40,6 +40,31 @@ static void a_pool_works_without_asymmetric_fences(void **state)
     assert_true(stop_failing(FAULTY_MEMBARRIER));
 }
 
+static void a_pool_that_could_not_tell_a_fork_is_refused(void **state)
+{
+    blz_pool *pool;
+
+    (void)state;
+    fail_call(FAULTY_MADVISE, 1, false, EINVAL);
+    assert_int_equal(blz_pool_new(&pool,
+                                  &(blz_pool_options){.threads = 2, .allocator = test_memory()}),
+                     -ENOMEM);
+    assert_true(stop_failing(FAULTY_MADVISE));
+}
+
+static void a_default_pool_without_threads_is_none(void **state)
+{
+    int count = 0;
+
+    (void)state;
+    fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
+    assert_null(blz_pool_default());
+    assert_null(blz_pool_enter(NULL));
+    assert_int_equal(blz_pool_run(NULL, nothing, &count), -EAGAIN);
+    assert_int_equal(count, 0);
+    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+}
+
 /* ---- memory ---- */
 
 struct meagre {
@@ -83,6 +108,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_pool_without_threads_is_refused),
         TEST(a_pool_works_without_asymmetric_fences),
+        TEST(a_pool_that_could_not_tell_a_fork_is_refused),
+        TEST(a_default_pool_without_threads_is_none),
         TEST(a_pool_without_memory_is_refused),
     };
     return RUN_TESTS(tests);
