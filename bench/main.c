@@ -25,6 +25,7 @@ static const struct bench *const tables[] = {
     lines_benches,
     par_benches,
     par_scan_benches,
+    par_for_benches,
 #ifndef BLITZ_BENCH_SHARED
     wake_benches,
 #endif

@@ -27,7 +27,9 @@
 #include <blitz/once.h>
 #include <blitz/oneshot.h>
 #include <blitz/par.h>
+#include <blitz/par_find.h>
 #include <blitz/par_for.h>
+#include <blitz/par_reduce.h>
 #include <blitz/par_run.h>
 #include <blitz/par_scan.h>
 #include <blitz/pipe.h>

@@ -65,5 +65,159 @@ typedef int (*blz_par_range_fn)(blz_par *par, size_t begin, size_t end, void *ar
 BLZ_API BLZ_NODISCARD int blz_par_for(blz_par *par, size_t n, blz_par_range_fn body, void *arg,
                                       const blz_par_options *options);
 
+/*
+ * The same for one index at a time, inlined: defines a function
+ * int name(blz_par *, size_t n, type *ctx, const blz_par_options *).
+ *
+ *     BLZ_PAR_DEFINE_FOR(add, struct vectors, v, i, v->sum[i] = v->a[i] + v->b[i];)
+ *
+ *     rc = add(par, n, &vectors, NULL);
+ */
+#define BLZ_PAR_DEFINE_FOR(name, type, ctx, i, ...)                                        \
+    static inline int name##_range_(blz_par *par_, size_t begin_, size_t end_, void *arg_) \
+    {                                                                                      \
+        type *ctx = (type *)arg_;                                                          \
+                                                                                           \
+        (void)par_;                                                                        \
+        (void)ctx;                                                                         \
+        BLZ_PAR_UNROLL_ for (size_t i = begin_; i < end_; i++)                             \
+        {                                                                                  \
+            __VA_ARGS__                                                                    \
+        }                                                                                  \
+        return 0;                                                                          \
+    }                                                                                      \
+    static inline BLZ_NODISCARD int name(blz_par *par_, size_t n_, type *ctx,              \
+                                         const blz_par_options *options_)                  \
+    {                                                                                      \
+        return blz_par_for(par_, n_, name##_range_, (void *)(uintptr_t)ctx, options_);     \
+    }                                                                                      \
+    struct blz_par_semicolon_
+
+/* A loop that does little at a time is four times as long and has a quarter of the jumps. */
+#if defined(__clang__)
+#define BLZ_PAR_UNROLL_ _Pragma("clang loop unroll_count(4)")
+#else
+#define BLZ_PAR_UNROLL_ _Pragma("GCC unroll 4")
+#endif
+
+/* ---- two dimensions ---- */
+
+/* Rows row to row_end - 1, of each the columns col to col_end - 1. */
+typedef struct blz_par_tile {
+    size_t row, row_end;
+    size_t col, col_end;
+} blz_par_tile;
+
+typedef int (*blz_par_tile_fn)(blz_par *par, const blz_par_tile *tile, void *arg);
+
+/*
+ * Calls the body with tiles that make up rows x cols, each cell once; the longer side of a tile is
+ * halved. options->grain counts cells. Otherwise as blz_par_for. [in a computation]
+ */
+BLZ_API BLZ_NODISCARD int blz_par_for_2d(blz_par *par, size_t rows, size_t cols,
+                                         blz_par_tile_fn body, void *arg,
+                                         const blz_par_options *options);
+
+/* ---- arrays ---- */
+
+/* Makes *out of *in. 0, or a negative error, which ends the loop. */
+typedef int (*blz_par_map_fn)(void *out, const void *in, void *arg);
+
+/*
+ * out[i] = fn(in[i]), for elements of those sizes in bytes; out may be in itself, if the sizes are
+ * equal. After an error some are done. [in a computation]
+ */
+BLZ_API BLZ_NODISCARD int blz_par_map(blz_par *par, void *out, size_t out_size, const void *in,
+                                      size_t in_size, size_t n, blz_par_map_fn fn, void *arg,
+                                      const blz_par_options *options);
+
+/* Copies of *value into each of the n elements of that size in bytes. [in a computation] */
+BLZ_API BLZ_NODISCARD int blz_par_fill(blz_par *par, void *out, size_t size, size_t n,
+                                       const void *value, const blz_par_options *options);
+
+/*
+ * The same with the types known, inlined: defines
+ * int name(blz_par *, out_type *out, const in_type *in, size_t n, const blz_par_options *).
+ *
+ *     BLZ_PAR_DEFINE_MAP(square_roots, double, float, x, sqrt(x))
+ */
+#define BLZ_PAR_DEFINE_MAP(name, out_type, in_type, x, ...)                                 \
+    struct name##_arrays_ {                                                                 \
+        out_type *out;                                                                      \
+        const in_type *in;                                                                  \
+    };                                                                                      \
+    static inline out_type name##_of_(const in_type x)                                      \
+    {                                                                                       \
+        return __VA_ARGS__;                                                                 \
+    }                                                                                       \
+    BLZ_PAR_DEFINE_FOR(name##_all_, const struct name##_arrays_, arrays_, i_,               \
+                       arrays_->out[i_] = name##_of_(arrays_->in[i_]););                    \
+    static inline BLZ_NODISCARD int name(blz_par *par_, out_type *out_, const in_type *in_, \
+                                         size_t n_, const blz_par_options *options_)        \
+    {                                                                                       \
+        struct name##_arrays_ arrays_ = {out_, in_};                                        \
+                                                                                            \
+        return name##_all_(par_, n_, &arrays_, options_);                                   \
+    }                                                                                       \
+    struct blz_par_semicolon_
+
+/* ---- chunks, zip, enumerate, chain: bodies over other shapes ---- */
+
+/*
+ * Zip and enumerate need nothing: a body has the index, and uses it for as many arrays as it likes.
+ *
+ * Chunks of `size` elements, the last one shorter: a loop over blz_par_chunks(n, size) of them, and
+ * in the body
+ *
+ *     for (size_t c = begin; c < end; c++)
+ *         sum[c] = sum_of(v + blz_par_chunk_begin(c, size), v + blz_par_chunk_end(c, size, n));
+ */
+static inline size_t blz_par_chunks(size_t n, size_t size)
+{
+    return n / size + (n % size != 0);
+}
+
+static inline size_t blz_par_chunk_begin(size_t chunk, size_t size)
+{
+    return chunk * size;
+}
+
+static inline size_t blz_par_chunk_end(size_t chunk, size_t size, size_t n)
+{
+    return n - chunk * size < size ? n : (chunk + 1) * size;
+}
+
+/*
+ * Several arrays as one: a loop over the sum of their lengths, and in the body, which goes through
+ * the pieces of its range,
+ *
+ *     for (blz_par_piece p = {0}; blz_par_chain_next(&p, lens, 3, begin, end);)
+ *         for (size_t i = p.begin; i < p.end; i++)
+ *             arrays[p.which][i] = 0;
+ */
+typedef struct blz_par_piece {
+    size_t which;      /* array */
+    size_t begin, end; /* within it */
+    size_t at, offset; /* in the chain: where the next piece begins, and where its array does */
+    size_t next;
+} blz_par_piece;
+
+/* The next piece of [begin, end), or false. */
+static inline bool blz_par_chain_next(blz_par_piece *p, const size_t *lens, size_t nr, size_t begin,
+                                      size_t end)
+{
+    if (p->at < begin)
+        p->at = begin;
+    while (p->next < nr && (lens[p->next] == 0 || p->at - p->offset >= lens[p->next]))
+        p->offset += lens[p->next++];
+    if (p->next == nr || p->at >= end)
+        return false;
+    p->which = p->next;
+    p->begin = p->at - p->offset;
+    p->end = end - p->offset < lens[p->which] ? end - p->offset : lens[p->which];
+    p->at = p->offset + p->end;
+    return true;
+}
+
 BLZ_END_DECLS
 #endif
