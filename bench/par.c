@@ -28,34 +28,16 @@ static blz_pool *pool_of(const struct run *run)
 
 /* ---- fib ---- */
 
-struct branch {
-    blz_par_job job;
-    int n;
-    uint64_t result;
-};
-
-static void run_branch(blz_par *par, blz_par_job *job);
+BLZ_PAR_TASK(uint64_t, fib, int)
 
 static BLZ_NOINLINE uint64_t fib(blz_par *par, int n)
 {
-    struct branch right;
-    uint64_t left;
+    uint64_t left, right;
 
     if (n < 2)
         return (uint64_t)n;
-    right.n = n - 2;
-    blz_par_fork(par, &right.job, run_branch);
-    left = fib(par, n - 1);
-    if (blz_par_unfork(par, &right.job))
-        return left + fib(par, n - 2);
-    return left + right.result;
-}
-
-static void run_branch(blz_par *par, blz_par_job *job)
-{
-    struct branch *branch = blz_container_of(job, struct branch, job);
-
-    branch->result = fib(par, branch->n);
+    BLZ_PAR_BOTH(par, fib, (left, n - 1), (right, n - 2));
+    return left + right;
 }
 
 static BLZ_NOINLINE uint64_t fib_serial(int n)
@@ -114,37 +96,19 @@ struct node {
     struct node *left, *right;
 };
 
-struct subtree {
-    blz_par_job job;
-    const struct node *node;
-    uint64_t result;
-};
-
-static void run_subtree(blz_par *par, blz_par_job *job);
+BLZ_PAR_TASK(uint64_t, sum, const struct node *)
 
 /* Forks where there are two subtrees. */
 static BLZ_NOINLINE uint64_t sum(blz_par *par, const struct node *node)
 {
-    struct subtree right;
-    uint64_t left;
+    uint64_t value = node->value, left, right;
 
     if (!node->left || !node->right) {
         const struct node *child = node->left ? node->left : node->right;
-        return node->value + (child ? sum(par, child) : 0);
+        return value + (child ? sum(par, child) : 0);
     }
-    right.node = node->right;
-    blz_par_fork(par, &right.job, run_subtree);
-    left = node->value + sum(par, node->left);
-    if (blz_par_unfork(par, &right.job))
-        return left + sum(par, node->right);
-    return left + right.result;
-}
-
-static void run_subtree(blz_par *par, blz_par_job *job)
-{
-    struct subtree *subtree = blz_container_of(job, struct subtree, job);
-
-    subtree->result = sum(par, subtree->node);
+    BLZ_PAR_BOTH(par, sum, (left, node->left), (right, node->right));
+    return left + right + value;
 }
 
 static BLZ_NOINLINE uint64_t sum_serial(const struct node *node)

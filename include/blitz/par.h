@@ -2,35 +2,24 @@
 /*
  * Fork-join parallelism: a pool of threads that share the branches of a recursive computation.
  *
- *     struct half {
- *         blz_par_job job;
- *         int n;
- *         uint64_t result;
- *     };
+ *     BLZ_PAR_TASK(uint64_t, fib, int)      // uint64_t fib(blz_par *, int) may be run elsewhere
  *
  *     static uint64_t fib(blz_par *par, int n)
  *     {
- *         struct half right = {.n = n - 2};
+ *         uint64_t left, right;
  *
  *         if (n < 2)
  *             return (uint64_t)n;
- *         blz_par_fork(par, &right.job, run_half);        // may run elsewhere from now on
- *         uint64_t left = fib(par, n - 1);
- *         if (blz_par_unfork(par, &right.job))            // nobody took it: it is ours
- *             right.result = fib(par, n - 2);
- *         return left + right.result;
+ *         BLZ_PAR_BOTH(par, fib, (left, n - 1), (right, n - 2));
+ *         return left + right;
  *     }
  *
- *     static void run_half(blz_par *par, blz_par_job *job)   // what a thief calls
- *     {
- *         struct half *half = blz_container_of(job, struct half, job);
- *         half->result = fib(par, half->n);
- *     }
- *
- * A fork and its unfork cost two or three nanoseconds over a plain call: a fork is only noted by
- * its own thread, and shown to others when one of them has nothing to do. So there is no need for a
- * size below which a computation goes on serially; and those who compute for a few microseconds at
- * a time hardly ever disturb another thread.
+ * Such a branch costs a few tenths of a nanosecond over a plain call, so there is no need for a
+ * size below which a computation goes on serially: as long as enough branches of a thread wait for
+ * others to take them, it calls the rest itself. A fork that others may take costs two or three
+ * nanoseconds: it is only noted by its own thread, and shown to others when it is the first one,
+ * or when one of them has nothing to do. Those who compute for a few microseconds at a time hardly
+ * ever disturb another thread.
  *
  * A computation enters the pool by blz_pool_run, from any thread; a thread that has many of them
  * becomes a guest (blz_pool_enter). Within it every function gets a context, the blz_par of the
@@ -74,10 +63,11 @@ struct blz_par_job {
 struct blz_par {
     blz_par_job **slots;
     uint64_t mask;
-    int64_t tail; /* jobs of this thread: up to here */
-    int32_t fuel; /* forks until it looks whether others need work */
+    int64_t tail;   /* jobs of this thread: up to here */
+    int64_t enough; /* from this tail on there is enough for others to take */
+    int32_t fuel;   /* forks until it looks whether others need work */
     uint32_t reserved0;
-    uint64_t reserved1[12];
+    uint64_t reserved1[11];
     int64_t bottom; /* jobs below this are shown to others; changes seldom, so on another line */
     uint64_t reserved2[15];
 };
@@ -251,6 +241,15 @@ BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork(blz_par *par, blz_par_job *job
     return blz_par_reclaim_(par, job);
 }
 
+/*
+ * Whether enough forks of this thread wait for others to take them. Then a branch that is like
+ * them, or smaller, need not be forked: a plain call does as well. [in a computation]
+ */
+BLZ_PAR_INLINE_ bool blz_par_has_enough(const blz_par *par)
+{
+    return blz_likely(par->tail >= blz_par_load_(&par->enough));
+}
+
 /* The second branch of blz_par_join. */
 struct blz_par_branch_ {
     blz_par_job job;
@@ -282,6 +281,108 @@ BLZ_PAR_INLINE_ void blz_par_join(blz_par *par, blz_par_fn a, void *a_arg, blz_p
     if (blz_par_unfork(par, &branch.job))
         b(par, b_arg);
 }
+
+/* ---- typed tasks ---- */
+
+/*
+ * BLZ_PAR_TASK(result, name, types of one to four arguments): declares
+ *
+ *     static result name(blz_par *par, type, ...);
+ *
+ * as a function that BLZ_PAR_BOTH can call. At file scope, before the definition of the function.
+ */
+#define BLZ_PAR_TASK(result_type, name, ...)                                                     \
+    BLZ_PAR_PICK_(__VA_ARGS__, BLZ_PAR_TASK4_, BLZ_PAR_TASK3_, BLZ_PAR_TASK2_, BLZ_PAR_TASK1_, ) \
+    (result_type, name, __VA_ARGS__)
+
+/*
+ * BLZ_PAR_BOTH(par, task, (result, arguments...), (result, arguments...)): calls the task with the
+ * one and with the other arguments, the second time possibly in another thread at the same time,
+ * and goes on when both have returned. All arguments are evaluated first. [in a computation]
+ */
+#define BLZ_PAR_BOTH(par, name, one, other) BLZ_PAR_BOTH_(par, name, other, BLZ_PAR_UNPACK_ one)
+
+#define BLZ_PAR_UNPACK_(...)                       __VA_ARGS__
+#define BLZ_PAR_PICK_(_1, _2, _3, _4, chosen, ...) chosen
+#define BLZ_PAR_INTO_(into, ...)                   into
+#define BLZ_PAR_ARGS_(into, ...)                   __VA_ARGS__
+#define BLZ_PAR_BOTH_(...)                         BLZ_PAR_BOTH_UNPACKED_(__VA_ARGS__)
+#define BLZ_PAR_BOTH_UNPACKED_(par, name, other, into, ...)                      \
+    do {                                                                         \
+        blz_par *const blz_par_here_ = (par);                                    \
+        const struct name##_args_ blz_par_one_ = {__VA_ARGS__};                  \
+        const struct name##_args_ blz_par_other_ = {BLZ_PAR_ARGS_ other};        \
+        if (blz_par_has_enough(blz_par_here_)) {                                 \
+            (into) = name##_call_(blz_par_here_, blz_par_one_);                  \
+            (BLZ_PAR_INTO_ other) = name##_call_(blz_par_here_, blz_par_other_); \
+        } else {                                                                 \
+            const struct name##_pair_ blz_par_pair_ =                            \
+                name##_share_(blz_par_here_, blz_par_one_, blz_par_other_);      \
+            (into) = blz_par_pair_.first;                                        \
+            (BLZ_PAR_INTO_ other) = blz_par_pair_.second;                        \
+        }                                                                        \
+    } while (0)
+
+#define BLZ_PAR_TASK1_(result_type, name, A)  \
+    static result_type name(blz_par *par, A); \
+    struct name##_args_ {                     \
+        A a;                                  \
+    };                                        \
+    BLZ_PAR_TASK_(result_type, name, args.a)
+#define BLZ_PAR_TASK2_(result_type, name, A, B)  \
+    static result_type name(blz_par *par, A, B); \
+    struct name##_args_ {                        \
+        A a;                                     \
+        B b;                                     \
+    };                                           \
+    BLZ_PAR_TASK_(result_type, name, args.a, args.b)
+#define BLZ_PAR_TASK3_(result_type, name, A, B, C)  \
+    static result_type name(blz_par *par, A, B, C); \
+    struct name##_args_ {                           \
+        A a;                                        \
+        B b;                                        \
+        C c;                                        \
+    };                                              \
+    BLZ_PAR_TASK_(result_type, name, args.a, args.b, args.c)
+#define BLZ_PAR_TASK4_(result_type, name, A, B, C, D)  \
+    static result_type name(blz_par *par, A, B, C, D); \
+    struct name##_args_ {                              \
+        A a;                                           \
+        B b;                                           \
+        C c;                                           \
+        D d;                                           \
+    };                                                 \
+    BLZ_PAR_TASK_(result_type, name, args.a, args.b, args.c, args.d)
+#define BLZ_PAR_TASK_(result_type, name, ...)                                                 \
+    struct name##_job_ {                                                                      \
+        blz_par_job job;                                                                      \
+        struct name##_args_ args;                                                             \
+        result_type result;                                                                   \
+    };                                                                                        \
+    struct name##_pair_ {                                                                     \
+        result_type first, second;                                                            \
+    };                                                                                        \
+    BLZ_PAR_INLINE_ result_type name##_call_(blz_par *par, struct name##_args_ args)          \
+    {                                                                                         \
+        return name(par, __VA_ARGS__);                                                        \
+    }                                                                                         \
+    static inline void name##_run_(blz_par *par, blz_par_job *job)                            \
+    {                                                                                         \
+        struct name##_job_ *self = (struct name##_job_ *)(void *)job;                         \
+        self->result = name##_call_(par, self->args);                                         \
+    }                                                                                         \
+    static __attribute__((unused))                                                            \
+    BLZ_COLD struct name##_pair_ name##_share_(blz_par *par, struct name##_args_ first,       \
+                                               struct name##_args_ second)                    \
+    {                                                                                         \
+        struct name##_job_ job;                                                               \
+        struct name##_pair_ pair;                                                             \
+        job.args = second;                                                                    \
+        blz_par_fork(par, &job.job, name##_run_);                                             \
+        pair.first = name##_call_(par, first);                                                \
+        pair.second = blz_par_unfork(par, &job.job) ? name##_call_(par, second) : job.result; \
+        return pair;                                                                          \
+    }
 
 BLZ_END_DECLS
 #endif

@@ -114,9 +114,13 @@ void blz_pool_leave(blz_par *par)
 
 static void run_here(blz_par *par, blz_par_fn fn, void *arg)
 {
-    if (par->tail == blz__load(&par->bottom, RELAXED))
+    bool is_root = par->tail == blz__load(&par->bottom, RELAXED);
+
+    if (is_root)
         blz__par_fresh_fuel(worker_of(par), true); /* nothing of an outer one is held back */
     fn(par, arg);
+    if (is_root)
+        blz__par_end_root(worker_of(par));
 }
 
 void blz__par_start(blz_pool *pool, root *r)

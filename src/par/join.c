@@ -9,6 +9,10 @@
  * fuel away. At such a moment the oldest job is published (the one with the most behind it), unless
  * another one is public already.
  *
+ * Typed tasks fork only while this worker has fewer than three private jobs; from then on they are
+ * plain calls. Others take the oldest first, so what is not forked is small beside what is. A
+ * thief that asks makes it fork again, wherever it is: `enough` goes out of reach.
+ *
  * So the first fork of a computation is seen by others at once, and wakes one of them if all are
  * asleep: each branch may run for a second without another fork. To wake a thread costs more than a
  * small computation, though. If the job was taken back before anybody came, or was done within a
@@ -22,7 +26,21 @@
 
 enum { MAX_BURST = 256 };
 
+/* Private jobs from which on typed tasks fork no more; the second: while nobody shall take any. */
+enum { KEEP = 3, KEEP_SOLO = 1 };
+
 /* ---- fuel ---- */
+
+/* After each change of `bottom`. */
+static void set_enough(worker *w)
+{
+    int64_t bottom = blz__load(&w->ring.own.bottom, RELAXED);
+    int64_t enough = bottom + (w->is_solo ? KEEP_SOLO : KEEP);
+
+    if (pool_nr_in_use(w->pool) == 1)
+        enough = INT64_MIN; /* there is nobody to keep any for */
+    blz__store(&w->ring.own.enough, enough, RELAXED);
+}
 
 void blz__par_fresh_fuel(worker *w, bool is_root)
 {
@@ -32,8 +50,21 @@ void blz__par_fresh_fuel(worker *w, bool is_root)
 
     w->burst = pool_nr_in_use(pool) > 1 ? 1 : INT32_MAX; /* alone it need not look */
     w->looked_at = now;
+    w->is_solo = solo;
     w->solo_until = solo ? now + pool->solo_ticks : now;
     blz__store(&w->ring.own.fuel, 0, RELAXED);
+    set_enough(w);
+}
+
+void blz__par_end_root(worker *w)
+{
+    uint64_t now;
+
+    if (!w->is_solo)
+        return;
+    now = blz__clock_ticks(&w->pool->clock);
+    if ((int64_t)(now - w->solo_until) > (int64_t)(4 * w->pool->solo_ticks))
+        blz__par_judge(w->pool, now, true);
 }
 
 static int32_t next_burst(const worker *w, uint64_t elapsed)
@@ -85,7 +116,10 @@ static void look_around(worker *w, bool asked)
     if (!asked)
         w->burst = next_burst(w, now - w->looked_at);
     w->looked_at = now;
-    if ((int64_t)(now - w->solo_until) >= 0 && !ring_has_public(&w->ring))
+    if ((int64_t)(now - w->solo_until) < 0)
+        return;
+    w->is_solo = false;
+    if (!ring_has_public(&w->ring))
         publish_oldest(w);
 }
 
@@ -99,6 +133,7 @@ void blz_par_refuel_(blz_par *par, blz_par_job *job)
     par->tail++;
     if (pool_nr_in_use(w->pool) > 1)
         look_around(w, asked);
+    set_enough(w);
     refill(w, room);
 }
 
@@ -112,6 +147,7 @@ bool blz_par_reclaim_(blz_par *par, blz_par_job *job)
         blz__par_wait_for(w, job);
         return false;
     }
+    set_enough(w);
     if (job->index == w->woke_for) /* nobody has come in time */
         blz__par_judge(w->pool, blz__clock_ticks(&w->pool->clock), false);
     return true;

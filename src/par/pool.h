@@ -42,6 +42,7 @@ typedef struct worker {
     blz_par *outer;   /* of a guest: the context that its thread has in another pool */
     uint32_t entries; /* of a guest: how often its thread has entered; 0: nobody's place */
     uint32_t ended;   /* a latch: the pool is being freed */
+    bool is_solo;     /* solo_until is not over, or has not been looked at */
     bool fruitless;   /* the last time it was woken there was nothing to do */
     worker_stats stats;
 } worker;
@@ -129,6 +130,9 @@ void blz__par_wait_for(worker *w, blz_par_job *job);
 
 /* The worker begins a computation: one from outside, or a stolen job. */
 void blz__par_fresh_fuel(worker *w, bool is_root);
+
+/* That computation from outside is over. */
+void blz__par_end_root(worker *w);
 
 /* A job that was shown to others was worth it, or not. [any worker] */
 void blz__par_judge(blz_pool *pool, uint64_t now, bool worth_it);

@@ -46,6 +46,7 @@ static void run_root(worker *w, root *r)
     par_count(w->stats.injected);
     blz__par_fresh_fuel(w, true);
     r->fn(&w->ring.own, r->arg);
+    blz__par_end_root(w);
     r->finish(r);
 }
 
@@ -54,8 +55,12 @@ static void run_root(worker *w, root *r)
 /* The victim publishes at its next fork. */
 static void ask(worker *victim)
 {
-    if (blz__load(&victim->ring.own.fuel, RELAXED) > 0)
-        blz__store(&victim->ring.own.fuel, (int32_t)PAR_FUEL_ASKED, RELAXED);
+    blz_par *par = &victim->ring.own;
+
+    if (blz__load(&par->enough, RELAXED) != INT64_MAX)
+        blz__store(&par->enough, INT64_MAX, RELAXED);
+    if (blz__load(&par->fuel, RELAXED) > 0)
+        blz__store(&par->fuel, (int32_t)PAR_FUEL_ASKED, RELAXED);
 }
 
 static blz_par_job *steal_from(worker *victim)
