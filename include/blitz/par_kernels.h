@@ -11,8 +11,6 @@
 
 #include <blitz/par_for.h>
 
-#include <string.h>
-
 BLZ_BEGIN_DECLS
 
 #define BLZ_PAR_DEFINED_ static inline __attribute__((unused))
@@ -145,44 +143,34 @@ BLZ_API int blz_par_histogram_(blz_par *par, struct blz_par_arrays_ *arrays,
         return 0;                                                                           \
     }
 
-/* Elements that are packed without a branch before they are copied to their place. */
-enum { BLZ_PAR_BATCH_ = 256, BLZ_PAR_BATCHED_ = 16 /* bytes of an element, at most */ };
-
 /*
- * Without a branch an element is always written, and counted only if it is kept. What is written in
- * vain may belong to the next block, so small elements are collected in a buffer first.
+ * Small elements are written without a branch: always, but counted only if they are kept. What was
+ * written in vain is written over by the next one that is kept; so the loop ends at the last one of
+ * those, lest it writes to a place that belongs to the next block.
  */
+enum { BLZ_PAR_SMALL_ = 16 /* bytes */ };
+
 #define BLZ_PAR_WRITE_KERNEL_(function, name, type, out_type, element)                   \
     BLZ_PAR_DEFINED_ int function(void *argument, size_t begin, size_t end, void *carry, \
                                   bool first)                                            \
     {                                                                                    \
         const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;      \
         const type *in = (const type *)s->in;                                            \
-        out_type *out = (out_type *)s->out + *(size_t *)carry;                           \
+        out_type *out = (out_type *)s->out;                                              \
+        size_t nr = *(size_t *)carry;                                                    \
         void *arg = s->arg;                                                              \
                                                                                          \
         (void)first;                                                                     \
-        if (sizeof(out_type) > BLZ_PAR_BATCHED_) {                                       \
-            for (size_t i = begin; i < end; i++)                                         \
-                if (name##_keep_(in, i, arg))                                            \
-                    *out++ = element;                                                    \
-        } else {                                                                         \
-            out_type batch[sizeof(out_type) > BLZ_PAR_BATCHED_ ? 1 : BLZ_PAR_BATCH_];    \
+        while (end > begin && !name##_keep_(in, end - 1, arg))                           \
+            end--;                                                                       \
+        for (size_t i = begin; i < end; i++) {                                           \
+            bool keep = name##_keep_(in, i, arg);                                        \
                                                                                          \
-            for (size_t at = begin; at < end;) {                                         \
-                size_t stop = end - at < BLZ_PAR_BATCH_ ? end : at + BLZ_PAR_BATCH_;     \
-                size_t nr = 0;                                                           \
-                                                                                         \
-                for (size_t i = at; i < stop; i++) {                                     \
-                    batch[nr] = element;                                                 \
-                    nr += name##_keep_(in, i, arg);                                      \
-                }                                                                        \
-                memcpy((void *)out, (const void *)batch, nr * sizeof *batch);            \
-                out += nr;                                                               \
-                at = stop;                                                               \
-            }                                                                            \
+            if (sizeof(out_type) <= BLZ_PAR_SMALL_ || keep)                              \
+                out[nr] = element;                                                       \
+            nr += keep;                                                                  \
         }                                                                                \
-        *(size_t *)carry = (size_t)(out - (out_type *)s->out);                           \
+        *(size_t *)carry = nr;                                                           \
         return 0;                                                                        \
     }
 

@@ -2,13 +2,13 @@
 /*
  * Histograms.
  *
- * With few buckets each part of the array is counted in tables of its own, four of them in turn (an
- * addition to a place that has just been added to waits for the first one), which are added to the
- * result when the part is done. Parts are so long that this costs little: PART_FACTOR elements for
- * each bucket.
+ * Each thread counts in a table of its own, and the tables are added up at the end. A thread takes
+ * one that nobody uses for each part of the array that it counts; so there are as many tables as
+ * there were threads at work. A small one is in truth four that take turns: an addition to a place
+ * that has just been added to waits for the first one.
  *
- * With so many buckets that such parts would be too few for the threads, all add to the result
- * itself, by atomic operations: they seldom meet then.
+ * With so many buckets that the tables would cost more than the counting, or without memory for
+ * them, all add to the result itself, by atomic operations: they seldom meet then.
  */
 #include "par/blocks.h"
 
@@ -17,14 +17,27 @@
 #include <errno.h>
 #include <string.h>
 
-enum { PART_FACTOR = 32, PART_MIN = 1 << 14, TABLES = 4, MOST_IN_TURN = 1 << 12 };
+enum {
+    PART_MIN = 1 << 14,  /* elements for which one thread is enough */
+    WORTH = 4,           /* elements for each bucket, from which tables of their own pay */
+    IN_TURN = 4,         /* tables that take turns, */
+    IN_TURN_MOST = 4096, /* if they have so few buckets */
+    MOST_TABLES = 64,
+};
+
+typedef struct table {
+    size_t *counts; /* NULL: not used yet; else of sub_tables * nr elements */
+    uint32_t is_taken;
+} table;
 
 typedef struct histogram {
     struct blz_par_arrays_ *arrays;
     blz_par_tally_fn_ tally;
     blz_par_tally_shared_fn_ tally_shared;
     size_t *counts;
-    size_t nr;
+    size_t nr, sub_tables;
+    unsigned nr_tables;
+    table tables[MOST_TABLES];
 } histogram;
 
 int blz_par_out_of_range_(void)
@@ -32,49 +45,45 @@ int blz_par_out_of_range_(void)
     return -ERANGE;
 }
 
-/* Several tables in turn, if they stay small. */
-static size_t nr_tables(const histogram *h)
+/* ---- tables ---- */
+
+static size_t table_size(const histogram *h)
 {
-    return h->nr <= MOST_IN_TURN ? TABLES : 1;
+    return h->sub_tables * h->nr * sizeof(size_t);
 }
 
-static size_t total(const size_t *tables, size_t nr, size_t count, size_t bucket)
+/* One that is free and has its counters; NULL: there is none. */
+static table *take_table(blz_par *par, histogram *h)
 {
-    size_t sum = 0;
+    for (unsigned k = 0; k < h->nr_tables; k++) {
+        table *t = &h->tables[(blz_par_index(par) + k) % h->nr_tables];
 
-    for (size_t k = 0; k < count; k++)
-        sum += tables[k * nr + bucket];
-    return sum;
-}
-
-static int count_shared(blz_par *par, size_t begin, size_t end, void *arg)
-{
-    const histogram *h = arg;
-
-    (void)par;
-    return h->tally_shared(h->arrays, begin, end, h->counts, h->nr);
-}
-
-static int count_apart(blz_par *par, size_t begin, size_t end, void *arg)
-{
-    const histogram *h = arg;
-    size_t count = nr_tables(h), size = count * h->nr * sizeof(size_t);
-    size_t *tables = blz__par_alloc(par, size);
-    int rc;
-
-    if (!tables)
-        return count_shared(par, begin, end, arg);
-    memset(tables, 0, size);
-    rc = h->tally(h->arrays, begin, end, tables, h->nr, count > 1 ? h->nr : 0);
-    for (size_t k = 0; k < h->nr && rc == 0; k++) {
-        size_t sum = total(tables, h->nr, count, k);
-        if (sum > 0)
-            blz__fetch_add(&h->counts[k], sum,
-                           RELAXED); /* the loop's join shows it to the caller */
+        /* acquire: pairs with the release in put_table */
+        if (blz__load(&t->is_taken, RELAXED) || blz__swap(&t->is_taken, 1u, ACQUIRE))
+            continue;
+        if (!t->counts) {
+            t->counts = blz__par_alloc(par, table_size(h));
+            if (!t->counts)
+                return NULL; /* and nobody else tries */
+            memset(t->counts, 0, table_size(h));
+        }
+        return t;
     }
-    blz__par_free(par, tables, size);
-    return rc;
+    return NULL;
 }
+
+static void put_table(table *t)
+{
+    blz__store(&t->is_taken, 0u, RELEASE); /* pairs with the acquire in take_table */
+}
+
+static void free_tables(blz_par *par, histogram *h)
+{
+    for (unsigned k = 0; k < h->nr_tables; k++)
+        blz__par_free(par, h->tables[k].counts, table_size(h));
+}
+
+/* ---- counting ---- */
 
 static int clear(blz_par *par, size_t begin, size_t end, void *arg)
 {
@@ -85,41 +94,80 @@ static int clear(blz_par *par, size_t begin, size_t end, void *arg)
     return 0;
 }
 
-/* One thread, or a few elements: cancellation is looked at now and then. */
-static int count_serially(blz_par *par, histogram *h, const blz_par_options *options)
+static int count_part(blz_par *par, size_t begin, size_t end, void *arg)
 {
-    size_t n = h->arrays->n, part = max_size(options->grain, 1 << 20);
-    bool in_turn = h->nr <= MOST_IN_TURN && n >= PART_FACTOR * h->nr;
+    histogram *h = arg;
+    table *t = take_table(par, h);
+    int rc;
+
+    if (!t)
+        return h->tally_shared(h->arrays, begin, end, h->counts, h->nr);
+    rc = h->tally(h->arrays, begin, end, t->counts, h->nr, h->sub_tables > 1 ? h->nr : 0);
+    put_table(t);
+    return rc;
+}
+
+static int add_up(blz_par *par, size_t begin, size_t end, void *arg)
+{
+    const histogram *h = arg;
+
+    (void)par;
+    for (unsigned k = 0; k < h->nr_tables; k++) {
+        const size_t *counts = h->tables[k].counts;
+
+        for (size_t s = 0; counts && s < h->sub_tables; s++, counts += h->nr)
+            for (size_t i = begin; i < end; i++)
+                h->counts[i] += counts[i];
+    }
+    return 0;
+}
+
+/* Cancellation is looked at now and then. */
+static int count_serially(histogram *h, const blz_par_options *options)
+{
+    size_t n = h->arrays->n, part = 1 << 20;
     int rc = cancelled(options);
 
     for (size_t begin = 0; rc == 0 && begin < n; begin += part) {
         size_t end = n - begin < part ? n : begin + part;
-        rc = in_turn ? count_apart(par, begin, end, h)
-                     : h->tally(h->arrays, begin, end, h->counts, h->nr, 0);
+
+        rc = h->tally(h->arrays, begin, end, h->counts, h->nr, 0);
         if (rc == 0)
             rc = cancelled(options);
     }
     return rc;
 }
 
+static unsigned tables_worth(const histogram *h, unsigned threads)
+{
+    return h->nr <= h->arrays->n / WORTH ? min_size(threads + 1, MOST_TABLES) : 0;
+}
+
 int blz_par_histogram_(blz_par *par, struct blz_par_arrays_ *arrays, blz_par_tally_fn_ tally,
                        blz_par_tally_shared_fn_ tally_shared, size_t *counts, size_t nr,
                        const blz_par_options *options)
 {
-    histogram h = {arrays, tally, tally_shared, counts, nr};
+    histogram h = {.arrays = arrays, .tally = tally, .tally_shared = tally_shared};
     const blz_par_options *o = options_or_defaults(options);
-    size_t part = o->grain ? o->grain : max_size(PART_FACTOR * nr, PART_MIN);
-    blz_par_options apart = options_with_grain(o, part), any = options_with_grain(o, 0);
+    blz_par_options part = options_with_grain(o, o->grain ? o->grain : PART_MIN);
+    blz_par_options any = options_with_grain(o, 0);
     unsigned threads = nr_threads_of(par);
-    int rc = blz_par_for(par, nr, clear, &h, &any);
+    int rc;
 
+    h.counts = counts;
+    h.nr = nr;
+    h.sub_tables = nr <= IN_TURN_MOST ? IN_TURN : 1;
+    rc = blz_par_for(par, nr, clear, &h, &any);
     if (rc < 0)
         return rc;
-    if (threads == 1 || (o->grain == 0 && arrays->n <= PART_MIN))
-        return count_serially(par, &h, o);
-    if (part <= arrays->n / threads)
-        return blz_par_for(par, arrays->n, count_apart, &h, &apart);
-    return blz_par_for(par, arrays->n, count_shared, &h, o);
+    if (arrays->n <= part.grain || (threads == 1 && h.sub_tables == 1))
+        return count_serially(&h, o);
+    h.nr_tables = tables_worth(&h, threads);
+    rc = blz_par_for(par, arrays->n, count_part, &h, &part);
+    if (rc == 0)
+        rc = blz_par_for(par, nr, add_up, &h, &any);
+    free_tables(par, &h);
+    return rc;
 }
 
 /* ---- elements of any size ---- */
@@ -157,7 +205,7 @@ static int tally_shared_by_callback(void *arg, size_t begin, size_t end, size_t 
         int64_t k = bucket_of(arg, i, nr);
         if (k < 0)
             return (int)k;
-        blz__fetch_add(&counts[k], (size_t)1, RELAXED); /* as in count_apart */
+        blz__fetch_add(&counts[k], (size_t)1, RELAXED); /* the join shows it to the caller */
     }
     return 0;
 }
