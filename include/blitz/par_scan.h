@@ -45,8 +45,8 @@ BLZ_BEGIN_DECLS
  *     int name_inclusive(blz_par *par, const type *in, size_t n, type *out, void *arg,
  *                        const blz_par_options *options);
  *
- *     int name_exclusive(blz_par *par, const type *in, size_t n, type *out, type first, type *total,
- *                        void *arg, const blz_par_options *options);
+ *     int name_exclusive(blz_par *par, const type *in, size_t n, type *out, type first,
+ *                        type *total, void *arg, const blz_par_options *options);
  *
  * inclusive: out[i] is in[0] op in[1] ... op in[i]. exclusive: out[i] is first op in[0] ... op
  * in[i - 1], and *total (unless NULL) is what would come next. out may be in. [in a computation]
@@ -245,8 +245,8 @@ BLZ_API BLZ_NODISCARD int blz_par_scatter(blz_par *par, const void *in, size_t n
  *     int name_histogram(blz_par *par, const type *in, size_t n, size_t *counts, size_t nr,
  *                        void *arg, const blz_par_options *options);
  *
- * counts[k], k < nr, becomes the number of elements whose bucket is k. -ERANGE: a bucket is not below
- * nr. [in a computation]
+ * counts[k], k < nr, becomes the number of elements whose bucket is k. -ERANGE: a bucket is not
+ * below nr. [in a computation]
  */
 #define BLZ_PAR_DEFINE_HISTOGRAM(name, type, bucket)                                             \
     BLZ_PAR_DEFINED_ size_t name##_bucket_(const type *in, size_t i, void *arg)                  \

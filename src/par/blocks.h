@@ -7,6 +7,8 @@
 
 #include <blitz/par_kernels.h>
 
+#include <string.h>
+
 extern const blz_par_options blz__par_defaults;
 
 static inline const blz_par_options *options_or_defaults(const blz_par_options *options)
@@ -47,6 +49,18 @@ static inline size_t max_size(size_t a, size_t b)
 static inline size_t nr_blocks(size_t n, size_t block)
 {
     return n / block + (n % block != 0);
+}
+
+static inline __attribute__((always_inline)) void swap_elements(char *a, char *b, size_t size)
+{
+    char buffer[256];
+
+    for (size_t done = 0; done < size; done += sizeof buffer) {
+        size_t len = min_size(size - done, sizeof buffer);
+        memcpy(buffer, a + done, len);
+        memcpy(a + done, b + done, len);
+        memcpy(b + done, buffer, len);
+    }
 }
 
 #endif

@@ -36,18 +36,6 @@ typedef struct reversal {
     size_t n, size;
 } reversal;
 
-static void swap_elements(char *a, char *b, size_t size)
-{
-    char buffer[256];
-
-    for (size_t done = 0; done < size; done += sizeof buffer) {
-        size_t len = min_size(size - done, sizeof buffer);
-        memcpy(buffer, a + done, len);
-        memcpy(a + done, b + done, len);
-        memcpy(b + done, buffer, len);
-    }
-}
-
 /* The elements begin to end - 1 of the first half with their counterparts. */
 static int reverse_range(blz_par *par, size_t begin, size_t end, void *arg)
 {

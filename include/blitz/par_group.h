@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parallel algorithms that bring equal elements together, and one that tears them apart: groups,
+ * reduction by key, distinct elements, shuffling.
+ *
+ *     static uint64_t hash_word(const struct word *w);
+ *     static bool same_word(const struct word *v, const struct word *w);
+ *
+ *     BLZ_PAR_DEFINE_GROUP(words, struct word, hash_word(&x), same_word(&a, &b))
+ *     BLZ_PAR_DEFINE_REDUCE_BY_KEY(totals, uint32_t, double, x, a == b, u + v)
+ *
+ *     rc = words_group(par, text, n, ids, firsts, &nr, NULL, NULL);     // in a computation
+ *     rc = blz_par_group_order(par, ids, n, nr, offsets, order, NULL);
+ *     // group g: text[order[k]] for offsets[g] <= k < offsets[g + 1], as they came
+ *
+ * Groups are in the order in which their first elements come, and elements in their groups in the
+ * order in which they come. That, and how values are put together, is the same for any number of
+ * threads: also sums of floats have the same bits. (To have groups in the order of their keys, sort
+ * the firsts.)
+ *
+ * Options, errors, cancellation and `arg` are as in par_scan.h; all may give -ENOMEM. They need
+ * memory for a while: for a few bytes with each element, and up to 70 for each one that is
+ * distinct.
+ */
+#ifndef BLITZ_PAR_GROUP_H
+#define BLITZ_PAR_GROUP_H
+
+#include <blitz/par_scan.h>
+
+BLZ_BEGIN_DECLS
+
+/* ---- groups ---- */
+
+/*
+ * BLZ_PAR_DEFINE_GROUP(name, type, hash, equal): hash is a number for element x, the same for equal
+ * ones (for integers x will do: it is mixed before it is used); equal says whether a and b are the
+ * same. Defines
+ *
+ *     int name_group(blz_par *par, const type *in, size_t n, uint32_t *ids, size_t *firsts,
+ *                    size_t *nr, void *arg, const blz_par_options *options);
+ *
+ *     int name_distinct(blz_par *par, const type *in, size_t n, type *out, size_t *nr, void *arg,
+ *                       const blz_par_options *options);
+ *
+ * group: *nr is the number of groups, ids[i] (unless ids is NULL) the number of the group of
+ * element i, firsts[g] (unless firsts is NULL) the index of the first element of group g. distinct:
+ * the first element of each group. firsts and out must have room for what they get (n is always
+ * enough). -E2BIG: more groups than 2^32 - 1. [in a computation]
+ */
+#define BLZ_PAR_DEFINE_GROUP(name, type, hash, equal)                                          \
+    BLZ_PAR_GROUP_KERNELS_(name, type, hash, equal)                                            \
+                                                                                               \
+    BLZ_PAR_DEFINED_ void name##_emit_(void *argument, size_t group, size_t first,             \
+                                       const void *sum)                                        \
+    {                                                                                          \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;            \
+                                                                                               \
+        (void)sum;                                                                             \
+        ((type *)s->out)[group] = ((const type *)s->in)[first];                                \
+    }                                                                                          \
+                                                                                               \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_group(blz_par *par, const type *in, size_t n,    \
+                                                    uint32_t *ids, size_t *firsts, size_t *nr, \
+                                                    void *arg, const blz_par_options *options) \
+    {                                                                                          \
+        struct blz_par_arrays_ arrays = {in, firsts, NULL, n, arg};                            \
+        struct blz_par_grouping_ grouping = {&arrays,                                          \
+                                             name##_number_,                                   \
+                                             name##_same_,                                     \
+                                             firsts ? blz_par_emit_first_ : NULL,              \
+                                             NULL,                                             \
+                                             NULL,                                             \
+                                             0,                                                \
+                                             ids};                                             \
+                                                                                               \
+        return blz_par_group_(par, &grouping, nr, options);                                    \
+    }                                                                                          \
+                                                                                               \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_distinct(blz_par *par, const type *in, size_t n, \
+                                                       type *out, size_t *nr, void *arg,       \
+                                                       const blz_par_options *options)         \
+    {                                                                                          \
+        struct blz_par_arrays_ arrays = {in, out, NULL, n, arg};                               \
+        struct blz_par_grouping_ grouping = {                                                  \
+            &arrays, name##_number_, name##_same_, name##_emit_, NULL, NULL, 0, NULL};         \
+                                                                                               \
+        return blz_par_group_(par, &grouping, nr, options);                                    \
+    }
+
+typedef uint64_t (*blz_par_hash_fn)(const void *x, void *arg);
+typedef bool (*blz_par_same_fn)(const void *a, const void *b, void *arg);
+
+/* The same for elements of `size` bytes. [in a computation] */
+BLZ_API BLZ_NODISCARD int blz_par_group(blz_par *par, const void *in, size_t n, size_t size,
+                                        uint32_t *ids, size_t *firsts, size_t *nr,
+                                        blz_par_hash_fn hash, blz_par_same_fn same, void *arg,
+                                        const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_distinct(blz_par *par, const void *in, size_t n, size_t size,
+                                           void *out, size_t *nr, blz_par_hash_fn hash,
+                                           blz_par_same_fn same, void *arg,
+                                           const blz_par_options *options);
+
+/*
+ * Where the elements of each group are: those of group g are order[offsets[g]] and so on up to
+ * before order[offsets[g + 1]], in the order of their indices. offsets has room for nr + 1 numbers,
+ * order for n. -ERANGE: an id is not below nr. [in a computation]
+ */
+BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, const uint32_t *ids, size_t n,
+                                              size_t nr, size_t *offsets, size_t *order,
+                                              const blz_par_options *options);
+
+/* ---- reduction by key ---- */
+
+/*
+ * BLZ_PAR_DEFINE_REDUCE_BY_KEY(name, key_type, value_type, hash, equal, operation): hash and equal
+ * are of keys, as above; the operation puts values u and v together, and is associative. Defines
+ *
+ *     int name_reduce_by_key(blz_par *par, const key_type *keys, const value_type *values, size_t n,
+ *                            key_type *out_keys, value_type *out_values, size_t *nr, void *arg,
+ *                            const blz_par_options *options);
+ *
+ * For each distinct key, in the order of their coming: the key, and all its values put together in
+ * the order of their coming. The outputs must have room for *nr elements (n is always enough).
+ * [in a computation]
+ */
+#define BLZ_PAR_DEFINE_REDUCE_BY_KEY(name, key_type, value_type, hash, equal, operation)        \
+    BLZ_PAR_GROUP_KERNELS_(name, key_type, hash, equal)                                         \
+    BLZ_PAR_FOLD_KERNELS_(name, key_type, value_type, operation)                                \
+                                                                                                \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_reduce_by_key(blz_par *par, const key_type *keys, \
+                                                            const value_type *values, size_t n, \
+                                                            key_type *out_keys,                 \
+                                                            value_type *out_values, size_t *nr, \
+                                                            void *arg,                          \
+                                                            const blz_par_options *options)     \
+    {                                                                                           \
+        struct blz_par_fold_ fold = {{keys, out_keys, out_values, n, arg}, values, NULL, 0, 0}; \
+        struct blz_par_grouping_ grouping = {&fold.arrays,       name##_number_,                \
+                                             name##_same_,       name##_emit_,                  \
+                                             name##_fold_,       name##_add_,                   \
+                                             sizeof(value_type), NULL};                         \
+                                                                                                \
+        return blz_par_group_(par, &grouping, nr, options);                                     \
+    }
+
+/* The same for keys and values of any size; op puts a value to a sum. [in a computation] */
+BLZ_API BLZ_NODISCARD int blz_par_reduce_by_key(blz_par *par, const void *keys, size_t key_size,
+                                                const void *values, size_t value_size, size_t n,
+                                                void *out_keys, void *out_values, size_t *nr,
+                                                blz_par_hash_fn hash, blz_par_same_fn same,
+                                                blz_par_op_fn op, void *arg,
+                                                const blz_par_options *options);
+
+/* ---- shuffling ---- */
+
+/*
+ * Puts the elements into a random order: every one of them is equally likely. The same seed gives
+ * the same order for the same n, whatever the number of threads. After an error the elements are
+ * all there, in some order. [in a computation]
+ */
+BLZ_API BLZ_NODISCARD int blz_par_shuffle(blz_par *par, void *data, size_t n, size_t size,
+                                          uint64_t seed, const blz_par_options *options);
+
+/* ---- what the macros are made of: the library's business ---- */
+
+/* A key that a block of the array has. */
+struct blz_par_key_ {
+    uint64_t hash;
+    size_t first; /* the index of its first element in the block */
+};
+
+/* The keys of a block: open addressing; a slot has the number of a key, plus one. */
+struct blz_par_keys_ {
+    struct blz_par_key_ *keys;
+    uint32_t *slots;
+    size_t mask, nr;
+};
+
+/* Numbers the keys of a block: ids[k] is that of element begin + k. */
+typedef void (*blz_par_number_fn_)(void *arg, size_t begin, size_t end, struct blz_par_keys_ *keys,
+                                   uint32_t *ids);
+
+struct blz_par_grouping_ {
+    struct blz_par_arrays_ *arrays; /* what these functions get first */
+    blz_par_number_fn_ number;
+    bool (*same)(void *arg, size_t i, size_t j);
+    void (*emit)(void *arg, size_t group, size_t first, const void *sum); /* or NULL */
+    /* Of values, or NULL: sums[ids[k]] of the values of a block; one sum to another. */
+    void (*fold)(void *arg, size_t begin, size_t end, const uint32_t *ids,
+                 const struct blz_par_key_ *keys, void *sums);
+    void (*add)(void *arg, void *left, const void *right);
+    size_t sum_size;
+    uint32_t *ids; /* or NULL */
+};
+
+struct blz_par_fold_ {
+    struct blz_par_arrays_ arrays;
+    const void *values;
+    blz_par_op_fn op; /* of the form with callbacks */
+    size_t key_size, value_size;
+};
+
+BLZ_API int blz_par_group_(blz_par *par, const struct blz_par_grouping_ *grouping, size_t *nr,
+                           const blz_par_options *options);
+BLZ_API void blz_par_emit_first_(void *arg, size_t group, size_t first, const void *sum);
+
+/* Makes room for twice as many keys. */
+BLZ_API BLZ_COLD void blz_par_keys_grow_(struct blz_par_keys_ *keys);
+
+/* All bits of the result depend on all bits of the hash. */
+BLZ_PAR_DEFINED_ uint64_t blz_par_mix_(uint64_t z)
+{
+    z = (z ^ (z >> 32)) * 0xd6e8feb86659fd93u;
+    z = (z ^ (z >> 32)) * 0xd6e8feb86659fd93u;
+    return z ^ (z >> 32);
+}
+
+#define BLZ_PAR_GROUP_KERNELS_(name, type, hash_of, equal)                             \
+    BLZ_PAR_DEFINED_ uint64_t name##_hash_(const type x, void *arg)                    \
+    {                                                                                  \
+        (void)x;                                                                       \
+        (void)arg;                                                                     \
+        return blz_par_mix_((uint64_t)(hash_of));                                      \
+    }                                                                                  \
+                                                                                       \
+    BLZ_PAR_DEFINED_ bool name##_equal_(const type a, const type b, void *arg)         \
+    {                                                                                  \
+        (void)arg;                                                                     \
+        return (equal);                                                                \
+    }                                                                                  \
+                                                                                       \
+    BLZ_PAR_DEFINED_ bool name##_same_(void *argument, size_t i, size_t j)             \
+    {                                                                                  \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;    \
+        const type *in = (const type *)s->in;                                          \
+                                                                                       \
+        return name##_equal_(in[i], in[j], s->arg);                                    \
+    }                                                                                  \
+                                                                                       \
+    BLZ_PAR_DEFINED_ void name##_number_(void *argument, size_t begin, size_t end,     \
+                                         struct blz_par_keys_ *keys, uint32_t *ids)    \
+    {                                                                                  \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;    \
+        const type *in = (const type *)s->in;                                          \
+                                                                                       \
+        for (size_t i = begin; i < end; i++) {                                         \
+            uint64_t hash = name##_hash_(in[i], s->arg);                               \
+            size_t slot = hash & keys->mask;                                           \
+            uint32_t k;                                                                \
+                                                                                       \
+            while ((k = keys->slots[slot]) != 0) {                                     \
+                const struct blz_par_key_ *key = &keys->keys[k - 1];                   \
+                                                                                       \
+                if (key->hash == hash && name##_equal_(in[key->first], in[i], s->arg)) \
+                    break;                                                             \
+                slot = (slot + 1) & keys->mask;                                        \
+            }                                                                          \
+            if (k == 0)                                                                \
+                k = blz_par_keys_add_(keys, slot, hash, i);                            \
+            ids[i - begin] = k - 1;                                                    \
+        }                                                                              \
+    }
+
+/* A new key, at the free slot that was found for it. Gives its number, plus one. */
+BLZ_PAR_DEFINED_ uint32_t blz_par_keys_add_(struct blz_par_keys_ *keys, size_t slot, uint64_t hash,
+                                            size_t first)
+{
+    uint32_t k = (uint32_t)keys->nr + 1;
+
+    keys->keys[keys->nr].hash = hash;
+    keys->keys[keys->nr].first = first;
+    keys->nr++;
+    keys->slots[slot] = k;
+    if (blz_unlikely(2 * keys->nr > keys->mask))
+        blz_par_keys_grow_(keys);
+    return k;
+}
+
+#define BLZ_PAR_FOLD_KERNELS_(name, key_type, value_type, operation)                           \
+    BLZ_PAR_DEFINED_ value_type name##_op_(value_type u, value_type v, void *arg)              \
+    {                                                                                          \
+        (void)arg;                                                                             \
+        return (operation);                                                                    \
+    }                                                                                          \
+                                                                                               \
+    BLZ_PAR_DEFINED_ void name##_fold_(void *argument, size_t begin, size_t end,               \
+                                       const uint32_t *ids, const struct blz_par_key_ *keys,   \
+                                       void *sums)                                             \
+    {                                                                                          \
+        const struct blz_par_fold_ *f = (const struct blz_par_fold_ *)argument;                \
+        const value_type *values = (const value_type *)f->values;                              \
+        value_type *sum = (value_type *)sums;                                                  \
+                                                                                               \
+        for (size_t i = begin; i < end; i++) {                                                 \
+            uint32_t k = ids[i - begin];                                                       \
+                                                                                               \
+            sum[k] =                                                                           \
+                keys[k].first == i ? values[i] : name##_op_(sum[k], values[i], f->arrays.arg); \
+        }                                                                                      \
+    }                                                                                          \
+                                                                                               \
+    BLZ_PAR_DEFINED_ void name##_add_(void *argument, void *left, const void *right)           \
+    {                                                                                          \
+        const struct blz_par_fold_ *f = (const struct blz_par_fold_ *)argument;                \
+                                                                                               \
+        *(value_type *)left =                                                                  \
+            name##_op_(*(value_type *)left, *(const value_type *)right, f->arrays.arg);        \
+    }                                                                                          \
+                                                                                               \
+    BLZ_PAR_DEFINED_ void name##_emit_(void *argument, size_t group, size_t first,             \
+                                       const void *sum)                                        \
+    {                                                                                          \
+        const struct blz_par_fold_ *f = (const struct blz_par_fold_ *)argument;                \
+                                                                                               \
+        ((key_type *)f->arrays.out)[group] = ((const key_type *)f->arrays.in)[first];          \
+        ((value_type *)f->arrays.rest)[group] = *(const value_type *)sum;                      \
+    }
+
+BLZ_END_DECLS
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups of equal elements: what group.c and group_keys.c share. */
+#ifndef BLZ_PAR_GROUP_H
+#define BLZ_PAR_GROUP_H
+
+#include "par/distribute.h"
+
+#include <blitz/par_group.h>
+
+typedef struct block_keys {
+    struct blz_par_key_ *keys;
+    size_t nr, base; /* how many, and how many there are in the blocks before */
+} block_keys;
+
+/* In a bucket. */
+typedef struct entry {
+    uint64_t hash;
+    size_t first, number; /* index of an element; the entry's place among all */
+} entry;
+
+typedef struct groups {
+    const struct blz_par_grouping_ *g;
+    const blz_par_options *options;
+    size_t n, block, nr_blocks, nr_entries, nr_buckets;
+    unsigned shift; /* of a hash, to its bucket */
+    block_keys *blocks;
+    entry *entries;    /* by buckets */
+    size_t *starts;    /* of the buckets */
+    size_t *leaders;   /* of each entry */
+    size_t *firsts;    /* element of each entry */
+    uint32_t *ids;     /* group of each entry */
+    char *sums;        /* of each entry */
+    char **block_sums; /* of each block, until they are put together */
+} groups;
+
+/* The body of a loop over blocks, whose argument is the groups. */
+int blz__par_number_blocks(blz_par *par, size_t begin, size_t end, void *groups);
+
+#endif
