@@ -13,7 +13,8 @@
  *   which is usually a block or two later; so its second reading costs little.
  *
  * Nobody waits for anybody. A thread that has HELD blocks that it cannot write yet gives the oldest
- * one up, and those are written at the end, when everything is known.
+ * one up, and those are written at the end, when everything is known. The blocks that a thread
+ * holds are the accumulator of the loop (range.h): it keeps them from leaf to leaf.
  *
  * | state of a block | who may write before[i + 1] | how |
  * |---|---|---|
@@ -30,6 +31,8 @@
  * the beginning serially, for about ten microseconds; what is over by then never was parallel.
  */
 #include "par/blocks.h"
+
+#include <blitz/par_reduce.h>
 
 #include <string.h>
 
@@ -123,11 +126,13 @@ static void advance(chain *c)
 
 /* ---- blocks in parallel ---- */
 
-/* Blocks that a thread has summed, oldest first. */
+/* Blocks that a thread has summed, oldest first. Not more bytes than a loop has room for. */
 typedef struct held {
     size_t blocks[HELD];
     int nr;
 } held;
+
+_Static_assert(sizeof(held) <= 64, "the loop would need memory for each theft");
 
 static void drop_oldest(held *h)
 {
@@ -197,18 +202,25 @@ static int do_next_block(chain *c, held *h)
 }
 
 /* As many blocks as there are in the range, but always the next ones. */
-static int do_blocks(blz_par *par, size_t begin, size_t end, void *arg)
+static int do_blocks(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
 {
-    chain *c = arg;
-    held h = {.nr = 0};
     int rc = 0;
 
     (void)par;
     for (size_t i = begin; i < end && rc == 0; i++)
-        rc = do_next_block(c, &h);
-    while (rc == 0 && h.nr > 0)
-        give_up_oldest(c, &h);
+        rc = do_next_block(arg, acc);
     return rc;
+}
+
+/* A thread is done with its part: what it holds is left for the end. */
+static int let_go(void *acc, void *right, void *arg)
+{
+    held *h = right;
+
+    (void)acc;
+    while (h->nr > 0)
+        give_up_oldest(arg, h);
+    return 0;
 }
 
 static int write_given_up(blz_par *par, size_t begin, size_t end, void *arg)
@@ -246,14 +258,18 @@ static bool allocate(blz_par *par, chain *c)
 
 static int do_in_parallel(blz_par *par, chain *c, void *value)
 {
+    static const held nothing = {.nr = 0};
+    blz_par_reducer reducer = {sizeof nothing, &nothing, do_blocks, let_go};
     blz_par_options o = options_with_grain(c->options, 0);
+    held h;
     int rc;
 
     memcpy(c->before, value, c->ops->value_size);
     memset(c->states, 0, c->nr);
-    rc = blz_par_for(par, c->nr, do_blocks, c, &o);
+    rc = blz_par_reduce(par, c->nr, &reducer, c, &h, &o);
     if (rc < 0)
         return rc;
+    let_go(NULL, &h, c);
     advance(c);
     rc = blz_par_for(par, c->nr_given_up, write_given_up, c, &o);
     memcpy(value, value_at(c->before, c, c->nr), c->ops->value_size);

@@ -258,8 +258,7 @@ static int number_entries(blz_par *par, groups *gs, size_t *nr)
 
 static int run(blz_par *par, groups *gs, size_t *nr)
 {
-    blz_par_options any = options_with_grain(gs->options, 0);
-    int rc = blz_par_for(par, gs->nr_blocks, blz__par_number_blocks, gs, &any);
+    int rc = blz__par_number_blocks(par, gs);
 
     if (rc < 0)
         return rc;
@@ -280,7 +279,10 @@ static void free_blocks(blz_par *par, groups *gs)
 int blz_par_group_(blz_par *par, const struct blz_par_grouping_ *grouping, size_t *nr,
                    const blz_par_options *options)
 {
-    groups gs = {.g = grouping, .options = options_or_defaults(options), .n = grouping->arrays->n};
+    groups gs = {.par = par,
+                 .g = grouping,
+                 .options = options_or_defaults(options),
+                 .n = grouping->arrays->n};
     size_t each = sizeof *gs.blocks + sizeof *gs.block_sums;
     int rc;
 

@@ -19,6 +19,7 @@ typedef struct entry {
 } entry;
 
 typedef struct groups {
+    blz_par *par; /* who began, for its allocator */
     const struct blz_par_grouping_ *g;
     const blz_par_options *options;
     size_t n, block, nr_blocks, nr_entries, nr_buckets;
@@ -33,7 +34,7 @@ typedef struct groups {
     char **block_sums; /* of each block, until they are put together */
 } groups;
 
-/* The body of a loop over blocks, whose argument is the groups. */
-int blz__par_number_blocks(blz_par *par, size_t begin, size_t end, void *groups);
+/* Numbers the keys of each block: fills blocks, block_sums, and g->ids with numbers in blocks. */
+int blz__par_number_blocks(blz_par *par, groups *gs);
 
 #endif

@@ -6,6 +6,8 @@
  */
 #include "par/group.h"
 
+#include <blitz/par_reduce.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -113,16 +115,38 @@ static int number_block(blz_par *par, groups *gs, size_t block, scratch *s)
     return rc < 0 ? rc : fold_values(par, gs, block, begin, end, s);
 }
 
-int blz__par_number_blocks(blz_par *par, size_t begin, size_t end, void *arg)
+/* The scratch memory goes with a thread from block to block. */
+static int number_range(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
 {
     groups *gs = arg;
-    scratch s;
+    scratch *s = acc;
     int rc = 0;
 
-    if (!scratch_init(par, &s, gs->block))
+    if (!s->memory && !scratch_init(par, s, gs->block))
         return -ENOMEM;
     for (size_t block = begin; block < end && rc == 0; block++)
-        rc = number_block(par, gs, block, &s);
-    blz__par_free(par, s.memory, s.size);
+        rc = number_block(par, gs, block, s);
+    return rc;
+}
+
+static int end_scratch(void *acc, void *right, void *arg)
+{
+    groups *gs = arg;
+    scratch *s = right;
+
+    (void)acc;
+    blz__par_free(gs->par, s->memory, s->size);
+    return 0;
+}
+
+int blz__par_number_blocks(blz_par *par, groups *gs)
+{
+    static const scratch none = {.memory = NULL};
+    blz_par_reducer reducer = {sizeof none, &none, number_range, end_scratch};
+    blz_par_options any = options_with_grain(gs->options, 0);
+    scratch s = none;
+    int rc = blz_par_reduce(par, gs->nr_blocks, &reducer, gs, &s, &any);
+
+    end_scratch(NULL, &s, gs);
     return rc;
 }
