@@ -55,6 +55,7 @@ extern const struct bench lines_benches[];
 extern const struct bench par_benches[];
 extern const struct bench par_scan_benches[];
 extern const struct bench par_for_benches[];
+extern const struct bench par_sort_benches[];
 
 /* Of bench/internal: not in the program that uses the library as installed. */
 extern const struct bench wake_benches[];

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the macros of par_sort.h are made of. Nothing here is for programs to use by itself.
+ *
+ * The library decides what is sorted where and by which thread; the work on the elements is done
+ * by a handful of functions that know the type and the comparison, the kernels. They are written
+ * for bytes here, with the size of an element and the comparison as parameters, and compiled for
+ * each type with both of them constant: a copy is a load and a store then, a comparison an
+ * instruction.
+ *
+ * No kernel branches on the result of a comparison where data decides it: half of such branches
+ * would be mispredicted, and each costs more than ten comparisons. And none relies on comparisons
+ * that make sense. Whatever they say, each reads and writes only what it was given, and its output
+ * is a permutation of its input.
+ */
+#ifndef BLITZ_PAR_SORT_KERNELS_H
+#define BLITZ_PAR_SORT_KERNELS_H
+
+#include <blitz/par_for.h>
+
+#include <string.h>
+
+BLZ_BEGIN_DECLS
+
+/* Whether *a must come before *b. */
+typedef bool (*blz_sort_less_fn_)(const void *a, const void *b, void *arg);
+
+enum { BLZ_SORT_MAX_BUCKETS_ = 1024 };
+
+/* How elements are distributed to buckets. */
+struct blz_sort_split_ {
+    const char *tree;   /* splitters as a binary search tree: 1 is the root, 2 i, 2 i + 1 below i */
+    const char *sorted; /* the same in order */
+    unsigned log;       /* there are 2^log buckets... */
+    bool equal;         /* ...each divided: what equals the splitter before it, and the rest */
+    unsigned shift;     /* radix: bits of the key below those that number the bucket */
+};
+
+struct blz_sort_kernels_ {
+    size_t size, align;
+    blz_sort_less_fn_ less;
+    /* Sorts, stably, through a spare array of n elements, where the result may be wanted. */
+    void (*leaf)(char *v, char *spare, size_t n, bool into_spare, void *arg);
+    /* Merges two sorted arrays, stably. */
+    void (*merge)(const char *a, size_t na, const char *b, size_t nb, char *out, void *arg);
+    /* The length of the run at the beginning: ascending, or (*down) strictly descending. */
+    size_t (*run)(const char *v, size_t n, bool *down, void *arg);
+    /* Writes down the bucket of each element, and counts them. */
+    void (*classify)(const struct blz_sort_split_ *by, const char *v, size_t n, uint16_t *ids,
+                     size_t *counts, void *arg);
+    /* Moves each element to where its bucket has got to. */
+    void (*scatter)(const char *v, const uint16_t *ids, size_t n, char **to);
+    /* Moves what is less than the first (or: no greater) to the front, then the first itself;
+     * tells where that is. */
+    size_t (*partition)(char *v, size_t n, bool with_equals, void *arg);
+    /* Radix: the bits in which the keys differ. Otherwise NULL. */
+    uint64_t (*differing)(const char *v, size_t n);
+};
+
+#define BLZ_SORT_INLINE_ static inline __attribute__((always_inline))
+
+/* Two are too few to keep the processor busy, and more than it has registers are too many. */
+#define BLZ_SORT_LANES_  4
+#define BLZ_SORT_UNROLL_ _Pragma("GCC unroll 4")
+
+BLZ_SORT_INLINE_ void blz_sort_copy_(char *to, const char *from, size_t size)
+{
+    __builtin_memcpy(to, from, size);
+}
+
+/* c ? a : b, as arithmetic for the compiler that would branch. */
+BLZ_SORT_INLINE_ const char *blz_sort_pick_(size_t c, const char *a, const char *b)
+{
+#ifdef __clang__
+    return c ? a : b;
+#else
+    return b + ((a - b) & -(ptrdiff_t)c);
+#endif
+}
+
+/* Hides from the compiler what it knows of a comparison's result, so that it does not branch. */
+#define BLZ_SORT_OPAQUE_(c) __asm__("" : "+r"(c))
+
+/* ---- merging ---- */
+
+/* One element after the other. */
+BLZ_SORT_INLINE_ void blz_sort_merge_slowly_(const char *a, size_t na, const char *b, size_t nb,
+                                             char *out, size_t s, blz_sort_less_fn_ less, void *arg)
+{
+    const char *a_end = a + na * s, *b_end = b + nb * s;
+
+    while (a < a_end && b < b_end) {
+        size_t c = less(b, a, arg);
+        blz_sort_copy_(out, c ? b : a, s);
+        b += c * s;
+        a += s - c * s;
+        out += s;
+    }
+    memcpy(out, a, (size_t)(a_end - a));
+    memcpy(out + (a_end - a), b, (size_t)(b_end - b));
+}
+
+/* Where the two ends of a merge are. */
+struct blz_sort_ends_ {
+    const char *l, *r, *l_last, *r_last;
+    char *low, *high;
+};
+
+BLZ_SORT_INLINE_ struct blz_sort_ends_ blz_sort_ends_of_(const char *a, size_t na, const char *b,
+                                                         size_t nb, char *out, size_t s)
+{
+    struct blz_sort_ends_ e;
+
+    e.l = a;
+    e.r = b;
+    e.l_last = a + (na - 1) * s;
+    e.r_last = b + (nb - 1) * s;
+    e.low = out;
+    e.high = out + (na + nb - 1) * s;
+    return e;
+}
+
+/* From both ends at once: two chains of comparisons that do not wait for each other. For as many
+ * steps as the shorter array has elements neither can leave the arrays. */
+BLZ_SORT_INLINE_ void blz_sort_merge_ends_(struct blz_sort_ends_ *e, size_t steps, size_t s,
+                                           blz_sort_less_fn_ less, void *arg)
+{
+    for (; steps > 0; steps--) {
+        size_t c = less(e->r, e->l, arg), d = less(e->r_last, e->l_last, arg);
+
+        BLZ_SORT_OPAQUE_(c);
+        BLZ_SORT_OPAQUE_(d);
+        blz_sort_copy_(e->low, c ? e->r : e->l, s);
+        blz_sort_copy_(e->high, d ? e->l_last : e->r_last, s);
+        e->r += c * s;
+        e->l += s - c * s;
+        e->low += s;
+        e->l_last -= d * s;
+        e->r_last -= s - d * s;
+        e->high -= s;
+    }
+}
+
+/* If the comparisons contradict each other the ends may have crossed: then again, slowly. */
+BLZ_SORT_INLINE_ void blz_sort_merge_(const char *a, size_t na, const char *b, size_t nb, char *out,
+                                      size_t s, blz_sort_less_fn_ less, void *arg)
+{
+    while (na > 0 && nb > 0) {
+        struct blz_sort_ends_ e = blz_sort_ends_of_(a, na, b, nb, out, s);
+
+        blz_sort_merge_ends_(&e, na < nb ? na : nb, s, less, arg);
+        if (blz_unlikely(e.l > e.l_last + s || e.r > e.r_last + s)) {
+            blz_sort_merge_slowly_(a, na, b, nb, out, s, less, arg);
+            return;
+        }
+        na = (size_t)(e.l_last + s - e.l) / s;
+        nb = (size_t)(e.r_last + s - e.r) / s;
+        a = e.l;
+        b = e.r;
+        out = e.low;
+    }
+    if (na > 0)
+        memcpy(out, a, na * s);
+    if (nb > 0)
+        memcpy(out, b, nb * s);
+}
+
+/* Two arrays of four, one behind the other. */
+BLZ_SORT_INLINE_ void blz_sort_merge_fours_(const char *v, char *out, size_t s,
+                                            blz_sort_less_fn_ less, void *arg)
+{
+    struct blz_sort_ends_ e = blz_sort_ends_of_(v, 4, v + 4 * s, 4, out, s);
+
+    blz_sort_merge_ends_(&e, 4, s, less, arg);
+    if (blz_unlikely(e.l != e.l_last + s))
+        blz_sort_merge_slowly_(v, 4, v + 4 * s, 4, out, s, less, arg);
+}
+
+/* ---- small arrays ---- */
+
+/* Four elements to another place, stably, with five comparisons. */
+BLZ_SORT_INLINE_ void blz_sort_four_(const char *v, char *out, size_t s, blz_sort_less_fn_ less,
+                                     void *arg)
+{
+    size_t first = less(v + s, v, arg), second = less(v + 3 * s, v + 2 * s, arg);
+    const char *a = v + first * s, *b = v + (1 - first) * s; /* a <= b, c <= d */
+    const char *c = v + (2 + second) * s, *d = v + (3 - second) * s;
+    size_t low = less(c, a, arg), high = less(d, b, arg);
+    const char *min = blz_sort_pick_(low, c, a), *max = blz_sort_pick_(high, b, d);
+    /* The two that are left, in the order in which they were */
+    const char *l = blz_sort_pick_(low, a, blz_sort_pick_(high, c, b));
+    const char *r = blz_sort_pick_(high, d, blz_sort_pick_(low, b, c));
+    size_t middle = less(r, l, arg);
+
+    blz_sort_copy_(out, min, s);
+    blz_sort_copy_(out + s, blz_sort_pick_(middle, r, l), s);
+    blz_sort_copy_(out + 2 * s, blz_sort_pick_(middle, l, r), s);
+    blz_sort_copy_(out + 3 * s, max, s);
+}
+
+/* By insertion, for a few; hole: room for one. */
+BLZ_SORT_INLINE_ void blz_sort_insert_(char *v, size_t n, char *hole, size_t s,
+                                       blz_sort_less_fn_ less, void *arg)
+{
+    for (size_t i = 1; i < n; i++) {
+        size_t j = i;
+
+        blz_sort_copy_(hole, v + i * s, s);
+        for (; j > 0 && less(hole, v + (j - 1) * s, arg); j--)
+            blz_sort_copy_(v + j * s, v + (j - 1) * s, s);
+        blz_sort_copy_(v + j * s, hole, s);
+    }
+}
+
+/* Sorts each eight of v, the rest at the end too, into `to`, which is v or the spare array. */
+BLZ_SORT_INLINE_ void blz_sort_eights_(char *v, char *spare, size_t n, char *to, size_t s,
+                                       blz_sort_less_fn_ less, void *arg)
+{
+    char *other = to == v ? spare : v;
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        if (to != v)
+            blz_sort_copy_(spare + i * s, v + i * s, 8 * s);
+        blz_sort_four_(to + i * s, other + i * s, s, less, arg);
+        blz_sort_four_(to + (i + 4) * s, other + (i + 4) * s, s, less, arg);
+        blz_sort_merge_fours_(other + i * s, to + i * s, s, less, arg);
+    }
+    if (i < n) {
+        if (to != v)
+            memcpy(spare + i * s, v + i * s, (n - i) * s);
+        blz_sort_insert_(to + i * s, n - i, other + i * s, s, less, arg);
+    }
+}
+
+/* Merges all pairs of runs of `width`. */
+BLZ_SORT_INLINE_ void blz_sort_merge_pairs_(const char *from, char *to, size_t n, size_t width,
+                                            size_t s, blz_sort_less_fn_ less, void *arg)
+{
+    for (size_t i = 0; i < n; i += 2 * width) {
+        size_t left = n - i < width ? n - i : width;
+        size_t right = n - i - left < width ? n - i - left : width;
+
+        blz_sort_merge_(from + i * s, left, from + (i + left) * s, right, to + i * s, s, less, arg);
+    }
+}
+
+/* A merge sort from small to large. */
+BLZ_SORT_INLINE_ void blz_sort_leaf_(char *v, char *spare, size_t n, bool into_spare, size_t s,
+                                     blz_sort_less_fn_ less, void *arg)
+{
+    char *to = into_spare ? spare : v, *from = to, *other = into_spare ? v : spare;
+    size_t width = 8;
+
+    for (; width < n; width *= 2) { /* so that the last merge ends where it should */
+        char *swap = from;
+        from = other;
+        other = swap;
+    }
+    blz_sort_eights_(v, spare, n, from, s, less, arg);
+    for (width = 8; width < n; width *= 2) {
+        char *swap = from;
+        blz_sort_merge_pairs_(from, other, n, width, s, less, arg);
+        from = other;
+        other = swap;
+    }
+}
+
+BLZ_SORT_INLINE_ size_t blz_sort_run_(const char *v, size_t n, bool *down, size_t s,
+                                      blz_sort_less_fn_ less, void *arg)
+{
+    size_t i = 2;
+
+    *down = n > 1 && less(v + s, v, arg);
+    if (n < 2)
+        return n;
+    if (*down)
+        while (i < n && less(v + i * s, v + (i - 1) * s, arg))
+            i++;
+    else
+        while (i < n && !less(v + i * s, v + (i - 1) * s, arg))
+            i++;
+    return i;
+}
+
+/* ---- distributing ---- */
+
+/* What equals the splitter before its bucket goes to the even number, the rest to the odd one. */
+BLZ_SORT_INLINE_ size_t blz_sort_bucket_(const struct blz_sort_split_ *by, const char *x,
+                                         size_t node, size_t s, blz_sort_less_fn_ less, void *arg)
+{
+    size_t bucket = node - ((size_t)1 << by->log);
+
+    if (!by->equal)
+        return bucket;
+    return bucket == 0 ? 0 : 2 * bucket + less(by->sorted + (bucket - 1) * s, x, arg);
+}
+
+BLZ_SORT_INLINE_ void blz_sort_classify_one_(const struct blz_sort_split_ *by, const char *x,
+                                             uint16_t *id, size_t *counts, size_t s,
+                                             blz_sort_less_fn_ less, void *arg)
+{
+    size_t node = 1, bucket;
+
+    for (unsigned level = 0; level < by->log; level++)
+        node = 2 * node + !less(x, by->tree + node * s, arg);
+    bucket = blz_sort_bucket_(by, x, node, s, less, arg);
+    *id = (uint16_t)bucket;
+    counts[bucket]++;
+}
+
+/* Down the tree, several elements side by side. */
+BLZ_SORT_INLINE_ void blz_sort_classify_(const struct blz_sort_split_ *by, const char *v, size_t n,
+                                         uint16_t *ids, size_t *counts, size_t s,
+                                         blz_sort_less_fn_ less, void *arg)
+{
+    const char *tree = by->tree;
+    size_t i = 0;
+
+    for (; i + BLZ_SORT_LANES_ <= n; i += BLZ_SORT_LANES_) {
+        size_t node[BLZ_SORT_LANES_] = {1, 1, 1, 1};
+
+        for (unsigned level = 0; level < by->log; level++) {
+            BLZ_SORT_UNROLL_
+            for (size_t lane = 0; lane < BLZ_SORT_LANES_; lane++)
+                node[lane] = 2 * node[lane] + !less(v + (i + lane) * s, tree + node[lane] * s, arg);
+        }
+        BLZ_SORT_UNROLL_
+        for (size_t lane = 0; lane < BLZ_SORT_LANES_; lane++) {
+            size_t bucket = blz_sort_bucket_(by, v + (i + lane) * s, node[lane], s, less, arg);
+            ids[i + lane] = (uint16_t)bucket;
+            counts[bucket]++;
+        }
+    }
+    for (; i < n; i++)
+        blz_sort_classify_one_(by, v + i * s, &ids[i], counts, s, less, arg);
+}
+
+/* The line after the one that is written to will be needed: there are too many streams for the
+ * processor to notice by itself. */
+BLZ_SORT_INLINE_ void blz_sort_scatter_(const char *v, const uint16_t *ids, size_t n, char **to,
+                                        size_t s)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *place = to[ids[i]];
+
+        blz_sort_copy_(place, v + i * s, s);
+        __builtin_prefetch(place + 64, 1);
+        to[ids[i]] = place + s;
+    }
+}
+
+/* ---- in place ---- */
+
+BLZ_SORT_INLINE_ void blz_sort_swap_(char *a, char *b, size_t s)
+{
+    char buffer[64];
+    size_t done = 0;
+
+    for (; s - done > sizeof buffer; done += sizeof buffer) {
+        memcpy(buffer, a + done, sizeof buffer);
+        memmove(a + done, b + done, sizeof buffer);
+        memcpy(b + done, buffer, sizeof buffer);
+    }
+    memcpy(buffer, a + done, s - done);
+    memmove(a + done, b + done, s - done);
+    memcpy(b + done, buffer, s - done);
+}
+
+/* Each element changes places with the first that was not moved to the front; that one moves on
+ * if it was. No branch, and no position that depends on more than a count. */
+BLZ_SORT_INLINE_ size_t blz_sort_partition_(char *v, size_t n, bool with_equals, size_t s,
+                                            blz_sort_less_fn_ less, void *arg)
+{
+    size_t front = 1;
+
+    for (size_t i = 1; i < n; i++) {
+        size_t c = with_equals ? !less(v, v + i * s, arg) : less(v + i * s, v, arg);
+
+        blz_sort_swap_(v + front * s, v + i * s, s);
+        front += c;
+    }
+    blz_sort_swap_(v, v + (front - 1) * s, s);
+    return front - 1;
+}
+
+/* ---- the functions behind the macros ---- */
+
+BLZ_API int blz_par_sort_(blz_par *par, const struct blz_sort_kernels_ *kernels, void *v, size_t n,
+                          bool stable, void *arg, const blz_par_options *options);
+BLZ_API int blz_par_merge_(blz_par *par, const struct blz_sort_kernels_ *kernels, const void *a,
+                           size_t na, const void *b, size_t nb, void *out, void *arg,
+                           const blz_par_options *options);
+BLZ_API int blz_par_kth_(blz_par *par, const struct blz_sort_kernels_ *kernels, void *v, size_t n,
+                         size_t k, void *arg, const blz_par_options *options);
+
+/* For keys that are computed once: pairs of a key and the number of its element. */
+struct blz_sort_cached_ {
+    const struct blz_sort_kernels_ *pairs;
+    size_t size;         /* of an element */
+    size_t index_offset; /* of the number in a pair, a size_t */
+    void (*fill)(const void *v, size_t begin, size_t end, void *pairs, void *arg);
+};
+BLZ_API int blz_par_sort_cached_(blz_par *par, const struct blz_sort_cached_ *cached, void *v,
+                                 size_t n, void *arg, const blz_par_options *options);
+
+/* ---- kernels of a type ---- */
+
+#define BLZ_SORT_DEFINED_ static inline __attribute__((unused))
+
+/* All but `less` and `classify`, which sorts by comparison and radix sorts do differently. */
+#define BLZ_SORT_COMMON_KERNELS_(name, type)                                                   \
+    BLZ_SORT_DEFINED_ void name##_leaf_(char *v, char *spare, size_t n, bool into_spare,       \
+                                        void *arg)                                             \
+    {                                                                                          \
+        blz_sort_leaf_(v, spare, n, into_spare, sizeof(type), name##_less_, arg);              \
+    }                                                                                          \
+    BLZ_SORT_DEFINED_ void name##_merge_(const char *a, size_t na, const char *b, size_t nb,   \
+                                         char *out, void *arg)                                 \
+    {                                                                                          \
+        blz_sort_merge_(a, na, b, nb, out, sizeof(type), name##_less_, arg);                   \
+    }                                                                                          \
+    BLZ_SORT_DEFINED_ size_t name##_run_(const char *v, size_t n, bool *down, void *arg)       \
+    {                                                                                          \
+        return blz_sort_run_(v, n, down, sizeof(type), name##_less_, arg);                     \
+    }                                                                                          \
+    BLZ_SORT_DEFINED_ void name##_scatter_(const char *v, const uint16_t *ids, size_t n,       \
+                                           char **to)                                          \
+    {                                                                                          \
+        blz_sort_scatter_(v, ids, n, to, sizeof(type));                                        \
+    }                                                                                          \
+    BLZ_SORT_DEFINED_ size_t name##_partition_(char *v, size_t n, bool with_equals, void *arg) \
+    {                                                                                          \
+        return blz_sort_partition_(v, n, with_equals, sizeof(type), name##_less_, arg);        \
+    }
+
+/* With the comparison name##_less_. */
+#define BLZ_SORT_KERNELS_(name, type)                                                           \
+    BLZ_SORT_COMMON_KERNELS_(name, type)                                                        \
+    BLZ_SORT_DEFINED_ void name##_classify_(const struct blz_sort_split_ *by, const char *v,    \
+                                            size_t n, uint16_t *ids, size_t *counts, void *arg) \
+    {                                                                                           \
+        blz_sort_classify_(by, v, n, ids, counts, sizeof(type), name##_less_, arg);             \
+    }                                                                                           \
+    __attribute__((unused)) static const struct blz_sort_kernels_ name##_kernels_ = {           \
+        sizeof(type), __alignof__(type), name##_less_,    name##_leaf_,      name##_merge_,     \
+        name##_run_,  name##_classify_,  name##_scatter_, name##_partition_, NULL,              \
+    };
+
+BLZ_END_DECLS
+#endif
