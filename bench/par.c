@@ -12,6 +12,7 @@ enum {
     FIB30_FORKS = 1346268,
     FIB35_FORKS = 14930351,
     FIB38_FORKS = 63245985,
+    FIB40_FORKS = 165580140,
     TREE = 1000,
     TREES = 20000,
 };
@@ -82,6 +83,11 @@ static void fib35(struct run *run)
 static void fib38(struct run *run)
 {
     run_fib(run, 38);
+}
+
+static void fib40(struct run *run)
+{
+    run_fib(run, 40);
 }
 
 static void fib35_serial(struct run *run)
@@ -180,6 +186,7 @@ const struct bench par_benches[] = {
     {"fib30", FIB30_FORKS, fib30, false},
     {"fib35", FIB35_FORKS, fib35, false},
     {"fib38", FIB38_FORKS, fib38, false},
+    {"fib40", FIB40_FORKS, fib40, false},
     {"fib35_serial", FIB35_FORKS, fib35_serial, false},
     {"tree1000", (uint64_t)TREE *TREES, tree1000, false},
     {"tree1000_serial", (uint64_t)TREE *TREES, tree1000_serial, false},
