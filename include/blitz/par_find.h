@@ -84,38 +84,39 @@ BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which 
  * A condition on ctx and i: defines name_find_first, name_find_last, name_find_any(par, n, ctx,
  * index, options), name_any, name_all(par, n, ctx, result, options) and name_count.
  */
-#define BLZ_PAR_DEFINE_PREDICATE(name, type, ctx, i, ...)                                      \
-    static inline bool name##_holds_(type *ctx, size_t i)                                      \
-    {                                                                                          \
-        (void)ctx;                                                                             \
-        (void)i;                                                                               \
-        return (__VA_ARGS__);                                                                  \
-    }                                                                                          \
-    BLZ_PAR_DEFINE_SCAN_(name, type, name##_holds_(arg_, i_))                                  \
-    BLZ_PAR_DEFINE_SCAN_(name##_not, type, !name##_holds_(arg_, i_))                           \
-    BLZ_PAR_DEFINE_FIND_(name, first, BLZ_PAR_FIRST, type)                                     \
-    BLZ_PAR_DEFINE_FIND_(name, last, BLZ_PAR_LAST, type)                                       \
-    BLZ_PAR_DEFINE_FIND_(name, any, BLZ_PAR_ANY, type)                                         \
-    static inline BLZ_NODISCARD int name##_any(blz_par *par_, size_t n_, type *ctx_,           \
-                                               bool *result_, const blz_par_options *options_) \
-    {                                                                                          \
-        size_t index_;                                                                         \
-        int rc_ = name##_find_any(par_, n_, ctx_, &index_, options_);                          \
-                                                                                               \
-        *result_ = index_ < n_;                                                                \
-        return rc_;                                                                            \
-    }                                                                                          \
-    static inline BLZ_NODISCARD int name##_all(blz_par *par_, size_t n_, type *ctx_,           \
-                                               bool *result_, const blz_par_options *options_) \
-    {                                                                                          \
-        size_t index_;                                                                         \
-        int rc_ = blz_par_find_by(par_, n_, BLZ_PAR_ANY, name##_not_scan_,                     \
-                                  (void *)(uintptr_t)ctx_, &index_, options_);                 \
-                                                                                               \
-        *result_ = index_ == n_;                                                               \
-        return rc_;                                                                            \
-    }                                                                                          \
-    BLZ_PAR_DEFINE_SUM(name##_count, size_t, type, ctx_, i_, name##_holds_(ctx_, i_))
+#define BLZ_PAR_DEFINE_PREDICATE(name, type, ctx, i, ...)                                         \
+    static inline bool name##_holds_(type *ctx, size_t i)                                         \
+    {                                                                                             \
+        (void)ctx;                                                                                \
+        (void)i;                                                                                  \
+        return (__VA_ARGS__);                                                                     \
+    }                                                                                             \
+    BLZ_PAR_DEFINE_SCAN_(name, type, name##_holds_(arg_, i_))                                     \
+    BLZ_PAR_DEFINE_SCAN_(name##_not, type, !name##_holds_(arg_, i_))                              \
+    BLZ_PAR_DEFINE_FIND_(name, first, BLZ_PAR_FIRST, type)                                        \
+    BLZ_PAR_DEFINE_FIND_(name, last, BLZ_PAR_LAST, type)                                          \
+    BLZ_PAR_DEFINE_FIND_(name, any, BLZ_PAR_ANY, type)                                            \
+    static inline BLZ_NODISCARD int name##_any(blz_par *par_, size_t n_, type *ctx_,              \
+                                               bool *result_, const blz_par_options *options_)    \
+    {                                                                                             \
+        size_t index_;                                                                            \
+        int rc_ = name##_find_any(par_, n_, ctx_, &index_, options_);                             \
+                                                                                                  \
+        *result_ = index_ < n_;                                                                   \
+        return rc_;                                                                               \
+    }                                                                                             \
+    static inline BLZ_NODISCARD int name##_all(blz_par *par_, size_t n_, type *ctx_,              \
+                                               bool *result_, const blz_par_options *options_)    \
+    {                                                                                             \
+        size_t index_;                                                                            \
+        int rc_ = blz_par_find_by(par_, n_, BLZ_PAR_ANY, name##_not_scan_,                        \
+                                  (void *)(uintptr_t)ctx_, &index_, options_);                    \
+                                                                                                  \
+        *result_ = index_ == n_;                                                                  \
+        return rc_;                                                                               \
+    }                                                                                             \
+    BLZ_PAR_DEFINE_REDUCE(name##_count, size_t, type, ctx_, i_, 0, acc + name##_holds_(ctx_, i_), \
+                          acc + right)
 
 #define BLZ_PAR_DEFINE_SCAN_(name, type, condition)                                           \
     static inline size_t name##_scan_(size_t begin_, size_t end_, bool back_, void *context_) \

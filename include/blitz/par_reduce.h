@@ -81,8 +81,8 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
     BLZ_PAR_DEFINE_REDUCE_CALLS_(name, type, ctx_type, identity, combine)
 
 /*
- * The sum of an expression of ctx and i, for numbers: the elements of a part are not added
- * from left to right but in eight rows, which is several times as fast for floating point.
+ * The sum of an expression of ctx and i, for numbers: the elements of a part are not added from
+ * left to right but in eight rows, which is several times as fast for floating point.
  */
 #define BLZ_PAR_DEFINE_SUM(name, type, ctx_type, ctx, i, ...)                             \
     static inline type name##_term_(ctx_type *ctx, size_t i)                              \
@@ -94,22 +94,35 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
                                    void *arg_)                                            \
     {                                                                                     \
         ctx_type *ctx_ = (ctx_type *)arg_;                                                \
-        type rows_[8] = {0}, acc = *(type *)acc_;                                         \
+        type sum_ = *(type *)acc_, r0_ = 0, r1_ = 0, r2_ = 0, r3_ = 0;                    \
+        type r4_ = 0, r5_ = 0, r6_ = 0, r7_ = 0;                                          \
         size_t i_ = begin_;                                                               \
                                                                                           \
         (void)par_;                                                                       \
-        if ((type)0.5 != 0) {                                                             \
-            for (; end_ - i_ >= 8; i_ += 8)                                               \
-                for (size_t row_ = 0; row_ < 8; row_++)                                   \
-                    rows_[row_] += name##_term_(ctx_, i_ + row_);                         \
+        for (; BLZ_PAR_IN_ROWS_(type) && end_ - i_ >= 8; i_ += 8) {                       \
+            r0_ += name##_term_(ctx_, i_);                                                \
+            r1_ += name##_term_(ctx_, i_ + 1);                                            \
+            r2_ += name##_term_(ctx_, i_ + 2);                                            \
+            r3_ += name##_term_(ctx_, i_ + 3);                                            \
+            r4_ += name##_term_(ctx_, i_ + 4);                                            \
+            r5_ += name##_term_(ctx_, i_ + 5);                                            \
+            r6_ += name##_term_(ctx_, i_ + 6);                                            \
+            r7_ += name##_term_(ctx_, i_ + 7);                                            \
         }                                                                                 \
+        sum_ += ((r0_ + r1_) + (r2_ + r3_)) + ((r4_ + r5_) + (r6_ + r7_));                \
         for (; i_ < end_; i_++)                                                           \
-            acc += name##_term_(ctx_, i_);                                                \
-        *(type *)acc_ = acc + ((rows_[0] + rows_[1]) + (rows_[2] + rows_[3])) +           \
-                        ((rows_[4] + rows_[5]) + (rows_[6] + rows_[7]));                  \
+            sum_ += name##_term_(ctx_, i_);                                               \
+        *(type *)acc_ = sum_;                                                             \
         return 0;                                                                         \
     }                                                                                     \
     BLZ_PAR_DEFINE_REDUCE_CALLS_(name, type, ctx_type, 0, acc + right)
+
+/* Clang turns a plain loop over integers into vectors, and rows of them into something slow. */
+#ifdef __clang__
+#define BLZ_PAR_IN_ROWS_(type) ((type)0.5 != 0)
+#else
+#define BLZ_PAR_IN_ROWS_(type) true
+#endif
 
 #define BLZ_PAR_DEFINE_REDUCE_CALLS_(name, type, ctx_type, identity, combine)                      \
     static inline int name##_combine_(void *acc_, void *right_, void *arg_)                        \

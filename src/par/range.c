@@ -40,7 +40,7 @@ void blz__par_loop_init(range_loop *l, blz_par *par, size_t n, const blz_par_opt
 
     l->cancel = options ? options->cancel : NULL;
     l->least = options && options->grain ? options->grain : 1;
-    l->most = n / (4 * (size_t)pool->nr_workers);
+    l->most = n / (4 * (size_t)pool_nr_in_use(pool));
     if (l->most < LEAST_MOST)
         l->most = LEAST_MOST;
     if (l->most < l->least)

@@ -47,7 +47,7 @@ static inline void range_check(range_loop *l, int rc)
 /* Whether it can do without cuts: nobody is there to help, and nobody may want to end it. */
 static inline bool range_is_solo(const range_loop *l, blz_par *par)
 {
-    return worker_of(par)->pool->nr_workers == 1 && !l->cancel;
+    return pool_nr_in_use(worker_of(par)->pool) == 1 && !l->cancel;
 }
 
 static inline uint64_t range_now(blz_par *par)

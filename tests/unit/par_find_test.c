@@ -89,7 +89,7 @@ static void search_one_size(blz_par *par, size_t n, size_t shape)
 static void search_all_sizes(blz_par *par, void *arg)
 {
     (void)arg;
-    for (size_t n = 0; n <= MOST; n++)
+    for (size_t n = 0; n <= MOST; n += is_sanitized() ? 9 : 1)
         search_one_size(par, n, n % 7);
 }
 

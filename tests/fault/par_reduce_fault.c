@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parallel folds whose accumulators find no memory. */
+#include "par.h"
+
+#include <string.h>
+
+/* ---- an allocator that can be shut ---- */
+
+struct valve {
+    blz_allocator real;
+    bool is_shut;
+    struct event refused;
+};
+
+static void *alloc_if_open(void *ctx, size_t size, size_t align)
+{
+    struct valve *v = ctx;
+
+    if (!__atomic_load_n(&v->is_shut, __ATOMIC_RELAXED))
+        return v->real.alloc(v->real.ctx, size, align);
+    event_post(&v->refused);
+    return NULL;
+}
+
+static void free_always(void *ctx, void *ptr, size_t size, size_t align)
+{
+    struct valve *v = ctx;
+
+    v->real.free(v->real.ctx, ptr, size, align);
+}
+
+static void set_shut(struct valve *v, bool is_shut)
+{
+    __atomic_store_n(&v->is_shut, is_shut, __ATOMIC_RELAXED);
+}
+
+static void in_a_pool(blz_par_fn fn)
+{
+    struct valve v = {.real = *test_memory(), .refused = EVENT_INIT};
+    blz_allocator allocator = {alloc_if_open, free_always, &v};
+    blz_pool_options options = {.threads = 2, .allocator = &allocator};
+    blz_pool *pool;
+
+    assert_int_equal(blz_pool_new(&pool, &options), 0);
+    assert_int_equal(blz_pool_run(pool, fn, &v), 0);
+    assert_int_equal(blz_pool_free(pool), 0);
+}
+
+/* ---- folds ---- */
+
+struct big {
+    uint64_t count;
+    char rest[1000];
+};
+
+static const struct big zero;
+
+static int add_big(void *acc, void *right, void *arg)
+{
+    (void)arg;
+    ((struct big *)acc)->count += ((struct big *)right)->count;
+    return 0;
+}
+
+static int count_big(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+{
+    (void)par, (void)arg;
+    ((struct big *)acc)->count += end - begin;
+    return 0;
+}
+
+static void run_filler(blz_par *par, blz_par_job *job)
+{
+    (void)par, (void)job;
+}
+
+/* The first element makes forks until somebody has taken the others and found no memory. */
+static int count_after_refusal(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+{
+    struct valve *v = arg;
+    blz_par_job filler;
+
+    check(begin == 0 && end == 1);
+    while (event_count(&v->refused) == 0) {
+        blz_par_fork(par, &filler, run_filler);
+        if (blz_par_unfork(par, &filler))
+            continue;
+    }
+    return count_big(par, begin, end, acc, arg);
+}
+
+static void fold_without_memory(blz_par *par, void *arg)
+{
+    static const blz_par_reducer starving = {sizeof zero, &zero, count_after_refusal, add_big};
+    static const blz_par_reducer counting = {sizeof zero, &zero, count_big, add_big};
+    struct big result;
+
+    set_shut(arg, true);
+    check(blz_par_reduce(par, 1000, &starving, arg, &result, NULL) == -ENOMEM);
+    check(result.count == 1); /* the part that had begun */
+    set_shut(arg, false);
+    check(blz_par_reduce(par, 1000, &counting, arg, &result, NULL) == 0 && result.count == 1000);
+}
+
+static void a_fold_whose_part_has_no_accumulator_fails(void **state)
+{
+    (void)state;
+    in_a_pool(fold_without_memory);
+}
+
+static void fold_fixed_without_memory(blz_par *par, void *arg)
+{
+    static const blz_par_reducer counting = {sizeof zero, &zero, count_big, add_big};
+    struct big result;
+
+    set_shut(arg, true);
+    check(blz_par_deterministic_reduce(par, 1000, &counting, arg, &result, NULL) == -ENOMEM);
+    check(result.count == 0);
+    set_shut(arg, false);
+    check(blz_par_deterministic_reduce(par, 1000, &counting, arg, &result, NULL) == 0);
+    check(result.count == 1000);
+}
+
+static void a_deterministic_fold_without_a_stack_fails(void **state)
+{
+    (void)state;
+    in_a_pool(fold_fixed_without_memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_fold_whose_part_has_no_accumulator_fails),
+        TEST(a_deterministic_fold_without_a_stack_fails),
+    };
+    return RUN_TESTS(tests);
+}
