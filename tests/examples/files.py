@@ -30,8 +30,8 @@ OLD = 784111777  # 1994
 class Server:
     def __init__(self, root, *options):
         self.process = subprocess.Popen([PROGRAM, "--listen", "127.0.0.1:0", *options, str(root)],
-                                        text=True, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT)
+                                        text=True, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         said = self.process.stdout.readline()
         assert "Ctrl-C stops it" in said, said + self.process.stdout.read()
         self.port = int(re.search(r"http://127.0.0.1:(\d+)/", said)[1])
