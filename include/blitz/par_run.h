@@ -51,8 +51,9 @@ typedef struct blz_par_run_op {
 } blz_par_run_op;
 
 /*
- * Calls fn(par, cancel, arg) in a thread of the pool, and is ready with what it returns. Allocates
- * nothing. [task]
+ * Calls fn(par, cancel, arg) in a thread of the pool (NULL: the default pool), and is ready with
+ * what it returns. Allocates nothing. Or fn is never called: -EOWNERDEAD, it is the pool of the
+ * parent process; -EAGAIN, there is no default pool, and it cannot be made. [task]
  */
 BLZ_API blz_future *blz_par_run(blz_par_run_op *op, blz_pool *pool, blz_par_run_fn fn, void *arg);
 

@@ -57,14 +57,21 @@ static void finish(root *r)
 
 /* ---- in the task ---- */
 
-static void begin(blz_par_run_op *op, blz_cx *cx)
+static int begin(blz_par_run_op *op, blz_cx *cx)
 {
     root *r = root_of(op);
 
+    if (!op->pool)
+        op->pool = blz_pool_default();
+    if (!op->pool)
+        return -EAGAIN;
+    if (pool_is_forked(op->pool))
+        return -EOWNERDEAD;
     op->future.line = AWAIT_WAITS;
     op->waker = blz_cx_waker(cx);
     *r = (root){.fn = call, .arg = op, .finish = finish};
     blz__par_start(op->pool, r);
+    return 0;
 }
 
 static blz_poll run_poll(blz_future *future, blz_cx *cx)
@@ -75,8 +82,11 @@ static blz_poll run_poll(blz_future *future, blz_cx *cx)
         return blz_future_done(future, -ECANCELED);
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
-    if (future->line == AWAIT_BEGINS)
-        begin(op, cx);
+    if (future->line == AWAIT_BEGINS) {
+        int rc = begin(op, cx);
+        if (rc < 0)
+            return blz_future_done(future, rc);
+    }
     if (blz__load(&op->state, ACQUIRE) != RUN_DONE) { /* pairs with the release in finish */
         blz_coop_give_back(cx);
         return BLZ_PENDING;

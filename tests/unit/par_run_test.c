@@ -8,7 +8,7 @@
 
 static int64_t double_it(blz_par *par, blz_par_cancel *cancel, void *arg)
 {
-    check(blz_par_index(par) < 2 && blz_par_cancel_code(cancel) == 0);
+    check(blz_par_pool(par) && blz_par_cancel_code(cancel) == 0);
     check(!blz_rt_current() && !blz_task_current());
     return 2 * *(int64_t *)arg;
 }
@@ -120,6 +120,17 @@ static void the_worker_is_free_meanwhile(void **state)
     assert_int_equal(result_of(&task), 7);
     assert_int_equal(result_of(&other), 0);
     assert_int_equal(blz_pool_free(pool), 0);
+    free_rt(rt);
+}
+
+/* Made before the test: it stays. */
+static void no_pool_is_the_default_pool(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+    int64_t value = 21;
+
+    (void)state;
+    assert_int_equal(BLZ_BLOCK_ON(rt, awaits, .fn = double_it, .arg = &value), 42);
     free_rt(rt);
 }
 
@@ -257,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_task_awaits_a_computation),
         TEST(the_worker_is_free_meanwhile),
+        TEST(no_pool_is_the_default_pool),
         TEST(many_tasks_share_a_pool),
         TEST(a_computation_that_has_not_begun_never_will),
         TEST(a_computation_that_runs_is_told_and_waited_for),
@@ -264,5 +276,6 @@ int main(void)
         TEST(a_shutdown_cancels_a_computation),
     };
 
+    check(blz_pool_default() != NULL);
     return RUN_TESTS(tests);
 }
