@@ -69,7 +69,8 @@ BLZ_ASYNC(reader)
 {
     BLZ_BEGIN;
     for (self->i = 0; self->i < self->contest->rounds; self->i++) {
-        BLZ_AWAIT(self->rc, blz_rwlock_read(&self->op, &self->contest->rwlock));
+        BLZ_AWAIT_UNLESS(self->rc, blz_rwlock_try_read(&self->contest->rwlock),
+                         blz_rwlock_read(&self->op, &self->contest->rwlock));
         blz_rwlock_read_unlock(&self->contest->rwlock);
     }
     BLZ_END(0);
@@ -158,7 +159,8 @@ BLZ_ASYNC(locks_alone)
     BLZ_BEGIN;
     bench_start(self->run);
     for (self->left = self->run->n; self->left > 0; self->left--) {
-        BLZ_AWAIT(self->rc, blz_mutex_lock(&self->op, &alone.mutex));
+        BLZ_AWAIT_UNLESS(self->rc, blz_mutex_try_lock(&alone.mutex),
+                         blz_mutex_lock(&self->op, &alone.mutex));
         alone.count++;
         blz_mutex_unlock(&alone.mutex);
     }
@@ -180,7 +182,8 @@ BLZ_ASYNC(acquires_alone)
     BLZ_BEGIN;
     bench_start(self->run);
     for (self->left = self->run->n; self->left > 0; self->left--) {
-        BLZ_AWAIT(self->rc, blz_semaphore_acquire(&self->op, &alone.semaphore, 1));
+        BLZ_AWAIT_UNLESS(self->rc, blz_semaphore_try_acquire(&alone.semaphore, 1),
+                         blz_semaphore_acquire(&self->op, &alone.semaphore, 1));
         blz_semaphore_release(&alone.semaphore, 1);
     }
     bench_stop(self->run);

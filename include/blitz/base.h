@@ -29,6 +29,7 @@
 #define BLZ_NORETURN  __attribute__((noreturn))
 #define BLZ_NOINLINE  __attribute__((noinline))
 #define BLZ_COLD      __attribute__((cold, noinline))
+#define BLZ_INLINE    inline __attribute__((always_inline))
 
 #define blz_likely(x)   __builtin_expect(!!(x), 1)
 #define blz_unlikely(x) __builtin_expect(!!(x), 0)

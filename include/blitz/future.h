@@ -141,7 +141,7 @@ static inline void blz_coop_give_back(blz_cx *cx)
 /* ---- Cancellation [task] ---- */
 
 /* Whether the scope that we are in has been cancelled and no shield holds it off. */
-static inline bool blz_cancelled(const blz_cx *cx)
+static BLZ_INLINE bool blz_cancelled(const blz_cx *cx)
 {
     uint32_t flags = cx->scope->flags;
     return (flags & BLZ_FUTURE_CANCELLED) &&

@@ -32,7 +32,7 @@ BLZ_BEGIN_DECLS
 typedef struct blz_semaphore {
     uint64_t word; /* permits, and whether somebody waits */
     uint32_t lock;
-    uint32_t guess; /* how many permits, most likely */
+    uint32_t guess; /* how many permits are left, most likely */
     blz_waiters waiters;
 } blz_semaphore;
 

@@ -46,22 +46,29 @@ static uint32_t permits_in(uint64_t word)
 }
 
 /*
- * The word as it was left last, if nobody waits and nobody else was at it. To look at a word right
- * after a locked operation costs half as much as that; and the compare-and-swap that comes next
- * says whether it was right, and what is there if not. Only a guess from `low` to `high` is of use.
+ * The first attempt is made with a word that has not been looked at: to look at one right after a
+ * locked operation costs half as much as that, and the compare-and-swap says whether it was right,
+ * and what is there if not. `guess` is how many permits are left while the one who asks has his: he
+ * who acquires expects that it has been given back since, he who releases that nobody else came.
+ * So it stays the same, and is not written, while one takes and gives all the time: a store to the
+ * line of the word would cost as much as the look.
  */
-static inline uint64_t guess_word(const blz_semaphore *s, uint32_t low, uint32_t high)
-{
-    uint32_t guess = blz__load(&s->guess, RELAXED);
+#define NO_GUESS UINT32_MAX
 
-    return blz_likely(guess >= low && guess <= high) ? permits(guess)
-                                                     : blz__load(&s->word, RELAXED);
+/* The word with `guess` + n permits, or with `guess`; only if there can be that many. */
+static inline uint64_t guess_word(const blz_semaphore *s, uint32_t n, bool taken)
+{
+    uint64_t guess = blz__load(&s->guess, RELAXED), most = guess + n;
+
+    return blz_likely(most < NO_GUESS) ? (taken ? guess : most) << 32
+                                       : blz__load(&s->word, RELAXED);
 }
 
 /* 0; -EPIPE; -EAGAIN: too few, or not our turn. */
 static inline int take(blz_semaphore *s, uint32_t n)
 {
-    uint64_t word = guess_word(s, n, BLZ_SEMAPHORE_MAX);
+    const uint64_t guess = guess_word(s, n, false);
+    uint64_t word = guess;
 
     do {
         if (blz_unlikely(word & CLOSED))
@@ -70,21 +77,24 @@ static inline int take(blz_semaphore *s, uint32_t n)
             return -EAGAIN;
         /* acquire: what came before the release of these permits; pairs with give and serve */
     } while (!blz__cas_weak(&s->word, &word, word - permits(n), ACQUIRE, RELAXED));
-    blz__store(&s->guess, permits_in(word) - n, RELAXED);
+    if (blz_unlikely(word != guess))
+        blz__store(&s->guess, permits_in(word) - n, RELAXED);
     return 0;
 }
 
 /* Without the lock. -EAGAIN: somebody waits. */
 static inline int give(blz_semaphore *s, uint32_t n)
 {
-    uint64_t word = guess_word(s, 0, BLZ_SEMAPHORE_MAX - n);
+    const uint64_t guess = guess_word(s, n, true);
+    uint64_t word = guess;
 
     do {
         if (blz_unlikely(word & WAITERS))
             return -EAGAIN;
         if (blz_unlikely(permits_in(word) > BLZ_SEMAPHORE_MAX - n))
             return -EOVERFLOW;
-        blz__store(&s->guess, permits_in(word) + n, RELAXED); /* before: it may be gone after */
+        if (blz_unlikely(word != guess))
+            blz__store(&s->guess, permits_in(word), RELAXED); /* before: it may be gone after */
         /* release: what came before; pairs with take and take_or_announce */
     } while (!blz__cas_weak(&s->word, &word, word + permits(n), RELEASE, RELAXED));
     return 0;
@@ -155,8 +165,10 @@ static BLZ_NOINLINE blz_poll wait_in_line(blz_semaphore_op *op, blz_cx *cx)
 
     blz__lock_acquire(lock);
     rc = take_or_announce(s, op->waiter.count);
-    if (rc == -EAGAIN)
+    if (rc == -EAGAIN) {
+        blz__store(&s->guess, NO_GUESS, RELAXED); /* it would be wrong as long as somebody waits */
         waiter_enqueue(&op->waiter, &s->waiters, cx);
+    }
     blz__lock_release(lock);
     if (rc != -EAGAIN)
         return blz_future_done(&op->future, rc);

@@ -104,6 +104,113 @@ static void refused_awaits_use_up_the_budget_and_then_let_others_run(void **stat
 #endif
 }
 
+/* Counts attempts, and gives what it is asked for. */
+static int64_t attempt(int64_t result)
+{
+    record.n++;
+    return result;
+}
+
+struct tries {
+    BLZ_FRAME;
+    struct cancelled cancelled;
+    blz_future op;
+};
+
+BLZ_ASYNC(tries)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT_UNLESS(record.rc[0], attempt(7), blz_ready(&self->op, 7));
+    record.flag = self->op.ops == NULL; /* the future has not even been made */
+    BLZ_AWAIT_UNLESS(record.rc[1], attempt(-EPIPE), blz_ready(&self->op, -EPIPE));
+    BLZ_AWAIT_UNLESS(record.rc[2], attempt(-EAGAIN), blz_ready(&self->op, 5));
+    BLZ_CALL(record.rc[3], self->cancelled, cancelled);
+    BLZ_AWAIT_UNLESS(record.rc[3], attempt(7), &record.probe.future);
+    BLZ_END(0);
+}
+
+static void an_attempt_comes_before_the_await_which_follows_only_eagain(void **state)
+{
+    (void)state;
+    assert_int_equal(BLZ_RUN_WITH(&one_worker, tries), 0);
+    assert_int_equal(record.rc[0], 7);
+    assert_int_equal(record.rc[1], -EPIPE);
+    assert_int_equal(record.rc[2], 5);
+#ifndef BLZ_DEBUG_FRAMES
+    assert_true(record.flag);
+    assert_int_equal(record.n, 3);
+#else
+    assert_int_equal(record.n, 0); /* every await is to suspend */
+#endif
+    assert_int_equal(record.rc[3], -ECANCELED); /* no attempt in a cancelled scope */
+    assert_int_equal(record.probe.polls, 0);
+}
+
+struct tries_on {
+    BLZ_FRAME;
+    int i;
+    int64_t rc;
+    blz_semaphore semaphore;
+    blz_semaphore_op op;
+};
+
+BLZ_ASYNC(tries_on)
+{
+    record.rc[0]++;
+    BLZ_BEGIN;
+    blz_semaphore_init(&self->semaphore, 300);
+    for (self->i = 0; self->i < 300; self->i++) {
+        BLZ_AWAIT_UNLESS(self->rc, attempt(blz_semaphore_try_acquire(&self->semaphore, 1)),
+                         blz_semaphore_acquire(&self->op, &self->semaphore, 1));
+        if (self->rc < 0)
+            goto out;
+    }
+    self->rc = blz_semaphore_available(&self->semaphore);
+out:
+    BLZ_END(self->rc);
+}
+
+static void attempts_use_up_the_budget_and_then_let_others_run(void **state)
+{
+    (void)state;
+    assert_int_equal(BLZ_RUN_WITH(&one_worker, tries_on), 0);
+#ifndef BLZ_DEBUG_FRAMES
+    assert_int_equal(record.rc[0], 3); /* 300 operations, 128 a poll */
+    assert_int_equal(record.n, 298);   /* two had to be awaited, for they began without budget */
+#endif
+}
+
+/* An attempt that fails costs nothing: the await pays for the operation. */
+struct tries_in_vain {
+    BLZ_FRAME;
+    int i;
+    int64_t rc;
+    blz_notify notify;
+    blz_notify_op op;
+};
+
+BLZ_ASYNC(tries_in_vain)
+{
+    record.rc[0]++;
+    BLZ_BEGIN;
+    blz_notify_init(&self->notify);
+    for (self->i = 0; self->i < 128; self->i++) {
+        blz_notify_one(&self->notify);
+        BLZ_AWAIT_UNLESS(self->rc, attempt(-EAGAIN), blz_notify_await(&self->op, &self->notify));
+    }
+    BLZ_END(self->rc);
+}
+
+static void an_attempt_in_vain_gives_its_budget_back(void **state)
+{
+    (void)state;
+    assert_int_equal(BLZ_RUN_WITH(&one_worker, tries_in_vain), 0);
+#ifndef BLZ_DEBUG_FRAMES
+    assert_int_equal(record.rc[0], 1);
+    assert_int_equal(record.n, 128);
+#endif
+}
+
 struct stuck_in {
     BLZ_FRAME;
     blz_future op;
@@ -509,6 +616,9 @@ int main(void)
         test(an_async_function_is_awaited_as_a_future),
         test(an_await_in_a_cancelled_scope_is_refused_and_nothing_starts),
         test(refused_awaits_use_up_the_budget_and_then_let_others_run),
+        test(an_attempt_comes_before_the_await_which_follows_only_eagain),
+        test(attempts_use_up_the_budget_and_then_let_others_run),
+        test(an_attempt_in_vain_gives_its_budget_back),
         test(a_pending_await_of_a_cancelled_task_returns_ecanceled),
         test(a_result_that_was_there_before_the_cancellation_is_kept),
         test(a_shielded_await_runs_in_a_cancelled_scope_and_the_next_one_is_refused),
