@@ -33,6 +33,7 @@
 #include <blitz/par_reduce.h>
 #include <blitz/par_run.h>
 #include <blitz/par_scan.h>
+#include <blitz/par_scope.h>
 #include <blitz/par_sort.h>
 #include <blitz/pipe.h>
 #include <blitz/process.h>

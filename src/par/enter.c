@@ -106,6 +106,9 @@ void blz_pool_leave(blz_par *par)
     }
     if (par->tail != blz__load(&par->bottom, RELAXED))
         blz__panic("blz_pool_leave: between a fork and its unfork");
+    if (w->tasks.innermost != &w->tasks.base)
+        blz__panic("blz_pool_leave: in a scope");
+    blz__par_run_base(w);
     forget(w);
     blz__store(&w->entries, 0u, RELEASE); /* pairs with the acquire in take_place */
 }
@@ -121,6 +124,7 @@ static void run_here(blz_par *par, blz_par_fn fn, void *arg)
     fn(par, arg);
     if (is_root)
         blz__par_end_root(worker_of(par));
+    blz__par_run_base(worker_of(par));
 }
 
 void blz__par_start(blz_pool *pool, root *r)

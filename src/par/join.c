@@ -119,8 +119,19 @@ static void look_around(worker *w, bool asked)
     if ((int64_t)(now - w->solo_until) < 0)
         return;
     w->is_solo = false;
+    blz__par_offer(w);
     if (!ring_has_public(&w->ring))
         publish_oldest(w);
+}
+
+void blz__par_look(worker *w)
+{
+    bool asked = blz__load(&w->ring.own.fuel, RELAXED) == PAR_FUEL_ASKED;
+
+    if (pool_nr_in_use(w->pool) > 1)
+        look_around(w, asked);
+    set_enough(w);
+    refill(w, ring_room(&w->ring));
 }
 
 void blz_par_refuel_(blz_par *par, blz_par_job *job)

@@ -7,7 +7,7 @@
  *   ------------------------------------------------------------------------------------------
  *   UNSET      SET                      SLEEPING             BLOCKED              -
  *   SLEEPING   SET, wakes the worker    -                    -                    UNSET
- *   BLOCKED    SET, wakes the word      -                    -                    -
+ *   BLOCKED    SET, wakes the word      -                    -                    UNSET (poked)
  *   SET        -                        does not wait        does not wait        -
  *
  * SLEEPING: a worker that also wants to be woken for new jobs; it sleeps as sleep.h says, and has
@@ -58,15 +58,25 @@ static inline void latch_awake(uint32_t *latch)
     blz__cas(latch, &state, (uint32_t)LATCH_UNSET, RELAXED, RELAXED);
 }
 
-/* Waits for nothing but this. The caller looks again (latch_is_set). [waiter] */
+/* Waits until it is set or poked. The caller looks again (latch_is_set). [waiter] */
 static inline void latch_block(uint32_t *latch)
 {
     uint32_t state = LATCH_UNSET;
 
     if (!blz__cas(latch, &state, (uint32_t)LATCH_BLOCKED, RELAXED, RELAXED))
         return;
-    while (!latch_is_set(latch))
+    while (blz__load(latch, RELAXED) == LATCH_BLOCKED)
         blz__futex_wait(latch, LATCH_BLOCKED);
+}
+
+/* Who is blocked on it gets to look around. The latch must not go meanwhile. [any thread] */
+static inline void latch_poke(uint32_t *latch)
+{
+    uint32_t state = LATCH_BLOCKED;
+
+    if (blz__load(latch, RELAXED) == LATCH_BLOCKED &&
+        blz__cas(latch, &state, (uint32_t)LATCH_UNSET, RELAXED, RELAXED))
+        blz__futex_wake(latch, 1);
 }
 
 #endif

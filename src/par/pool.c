@@ -59,6 +59,7 @@ static void init_worker(blz_pool *pool, uint32_t index)
     w->burst = 1;
     w->woke_for = -1;
     blz__rng_init(&w->rng, index + 1);
+    blz__par_tasks_init(&w->tasks);
     pool->sleep.sleepers[index].word = SLEEP_RUNNING;
 }
 
@@ -177,6 +178,9 @@ int blz_pool_free(blz_pool *pool)
     if (has_guests(pool))
         return -EBUSY;
     end_threads(pool, pool->nr_workers);
+    for (uint32_t i = 0; i < blz_pool_indices(pool); i++)
+        blz__par_tasks_free(&pool->workers[i]);
+    blz__par_pile_free(pool);
     free_memory(pool);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "par/inject.h"
 #include "par/latch.h"
 #include "par/sleep.h"
+#include "par/tasks.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -45,6 +46,7 @@ typedef struct worker {
     bool is_solo;     /* solo_until is not over, or has not been looked at */
     bool fruitless;   /* the last time it was woken there was nothing to do */
     worker_stats stats;
+    task_state tasks;
 } worker;
 
 struct blz_pool {
@@ -63,6 +65,7 @@ struct blz_pool {
     blz_allocator allocator;
     sleep_state sleep;
     inject_queue injected;
+    task_pile pile;
     uint32_t nr_started;                    /* also a futex: blz_pool_new waits for all */
     blz__cache_aligned uint64_t calm_until; /* ticks; jobs were too small to share lately */
 };
@@ -123,6 +126,9 @@ void blz__par_worker_main(void *worker);
 /* A worker, or NULL: a thread of no pool, waits for a computation that it handed to this pool. */
 void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch);
 
+/* Waits until blocks of tasks that others have are done. [who began the scope] */
+void blz__par_wait_for_scope(worker *w, blz_par_scope *scope);
+
 /* Waits until the job, which another worker has, is done. [owner of the job] */
 void blz__par_wait_for(worker *w, blz_par_job *job);
 
@@ -133,6 +139,9 @@ void blz__par_fresh_fuel(worker *w, bool is_root);
 
 /* That computation from outside is over. */
 void blz__par_end_root(worker *w);
+
+/* Looks whether others need work, and makes new fuel. */
+void blz__par_look(worker *w);
 
 /* A job that was shown to others was worth it, or not. [any worker] */
 void blz__par_judge(blz_pool *pool, uint64_t now, bool worth_it);

@@ -28,17 +28,20 @@ static void run_stolen(worker *w, blz_par_job *job)
 {
     blz_pool *pool = w->pool;
     uint32_t owner = job->owner;
+    block_list frame, *saved;
     uint64_t began, now;
 
     blz__store(&job->thief, w->index, RELAXED);
     par_count(w->stats.stolen);
     blz__par_fresh_fuel(w, false);
     began = w->looked_at;
+    blz__par_frame_begin(w, &frame, &saved);
     job->run(&w->ring.own, job);
     if (latch_set(&job->latch)) /* the job is gone now */
         blz__par_sleep_wake(&pool->sleep, owner);
     now = blz__clock_ticks(&pool->clock);
     blz__par_judge(pool, now, now - began >= pool->small_ticks);
+    blz__par_frame_end(w, &frame, saved);
 }
 
 static void run_root(worker *w, root *r)
@@ -48,6 +51,7 @@ static void run_root(worker *w, root *r)
     r->fn(&w->ring.own, r->arg);
     blz__par_end_root(w);
     r->finish(r);
+    blz__par_run_base(w);
 }
 
 /* ---- finding ---- */
@@ -95,14 +99,17 @@ static blz_par_job *steal_from_any(worker *w, bool asking)
 static bool run_any(worker *w, bool asking)
 {
     blz_par_job *job = steal_from_any(w, asking);
-    root *r = job ? NULL : blz__par_inject_take(&w->pool->injected);
+    task_block *block = job ? NULL : blz__par_take_offer(w, NULL);
+    root *r = job || block ? NULL : blz__par_inject_take(&w->pool->injected);
 
-    if (!job && !r)
+    if (!job && !block && !r)
         return false;
     blz__par_sleep_end_looking(&w->pool->sleep);
     w->fruitless = false;
     if (job)
         run_stolen(w, job);
+    else if (block)
+        blz__par_run_block(w, block);
     else
         run_root(w, r);
     blz__par_sleep_begin_looking(&w->pool->sleep);
@@ -191,6 +198,48 @@ void blz__par_wait_for(worker *w, blz_par_job *job)
         break;
     case BLZ_PAR_WAIT_BLOCK:
         block_until(w->pool, &job->latch);
+        break;
+    }
+}
+
+/* Helps with tasks of the scope, and those who have some, until all are done. */
+static void help_until(worker *w, blz_par_scope *scope)
+{
+    uint32_t rounds = 0;
+
+    while (!latch_is_set(&scope->latch)) {
+        task_block *block = blz__par_take_offer(w, scope);
+        uint32_t thief = blz__load(&scope->thief, RELAXED);
+        worker *victim = thief == PAR_NOBODY ? NULL : &w->pool->workers[thief];
+        blz_par_job *job = block || !victim ? NULL : steal_from(victim);
+
+        if (block || job) {
+            if (block)
+                blz__par_run_block(w, block);
+            else
+                run_stolen(w, job);
+            rounds = 0;
+            continue;
+        }
+        if (victim && rounds % ASK_EVERY == 0)
+            ask(victim);
+        if (!idle_round(w->pool, &rounds))
+            latch_block(&scope->latch);
+    }
+}
+
+void blz__par_wait_for_scope(worker *w, blz_par_scope *scope)
+{
+    switch (w->pool->waiting) {
+    case BLZ_PAR_WAIT_STEAL:
+        work_until(w, &scope->latch);
+        break;
+    case BLZ_PAR_WAIT_DEFAULT:
+    case BLZ_PAR_WAIT_LEAPFROG:
+        help_until(w, scope);
+        break;
+    case BLZ_PAR_WAIT_BLOCK:
+        block_until(w->pool, &scope->latch);
         break;
     }
 }

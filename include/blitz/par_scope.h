@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scopes: any number of tasks that run in parallel, and a place where all of them are done.
+ *
+ *     static int visit(blz_par *par, void *arg)
+ *     {
+ *         struct node *node = arg;
+ *
+ *         for (struct node *child = node->first; child; child = child->next) {
+ *             int rc = blz_par_spawn(par, node->scope, visit, child);   // may run elsewhere
+ *             if (rc < 0)
+ *                 return rc;
+ *         }
+ *         return look_at(node);
+ *     }
+ *
+ *     blz_par_scope scope;
+ *
+ *     blz_par_scope_begin(par, &scope);
+ *     rc = blz_par_spawn(par, &scope, visit, root);
+ *     ...
+ *     rc = blz_par_scope_end(par, &scope);        // all of them, also those spawned by others
+ *
+ * A fork (par.h) is cheaper, but it belongs to the function that made it. A task is noted in the
+ * memory of the library, in blocks of sixty, and may be spawned from anywhere within the scope:
+ * also by its tasks, in whatever thread they run. Spawning never runs a task itself.
+ *
+ * The first task that returns an error ends the scope with it: tasks that have not begun are not
+ * begun any more.
+ */
+#ifndef BLITZ_PAR_SCOPE_H
+#define BLITZ_PAR_SCOPE_H
+
+#include <blitz/par.h>
+
+BLZ_BEGIN_DECLS
+
+/* 0, or a negative error, which ends the scope. */
+typedef int (*blz_par_task_fn)(blz_par *par, void *arg);
+
+/* Tasks that their thread has for itself; the library's business. */
+struct blz_par_tasks_ {
+    void *oldest, *newest;           /* blocks of tasks, the last of which begins first */
+    void *fifo_oldest, *fifo_newest; /* and the first */
+    void *running;
+    struct blz_par_tasks_ *outer;
+};
+
+/* In the frame of who waits for the tasks; all of it is the library's business. */
+typedef struct blz_par_scope {
+    struct blz_par_tasks_ tasks;
+    blz_par *owner;
+    uint32_t out; /* blocks of tasks that others may have; and one until the scope is to end */
+    uint32_t latch;
+    uint32_t thief;
+    int32_t code;
+    bool waiting;
+    uint64_t reserved[4];
+} blz_par_scope;
+
+/* Scopes of a thread end in the reverse order, each in the function call that began it. */
+BLZ_API void blz_par_scope_begin(blz_par *par, blz_par_scope *scope);
+
+/*
+ * Waits until all tasks are done, running those that nobody else has taken; what they wrote is seen
+ * by the caller. 0, or the error of the scope. Each begun scope is ended. [who began it]
+ */
+BLZ_API int blz_par_scope_end(blz_par *par, blz_par_scope *scope);
+
+/*
+ * fn(par, arg) is called once before the scope ends, by any thread of the pool. Tasks that stay
+ * with this thread begin in reverse order, the last one first: then memory that was just written is
+ * still at hand. 0; -ENOMEM, or the error of the scope: the task is not taken. [in the scope: who
+ * began it, or a task of it]
+ */
+BLZ_API BLZ_NODISCARD int blz_par_spawn(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn,
+                                        void *arg);
+
+/*
+ * The same, but such tasks begin in the order in which they were spawned, after the others. Threads
+ * that take some away take the oldest first. [in the scope]
+ */
+BLZ_API BLZ_NODISCARD int blz_par_spawn_fifo(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn,
+                                             void *arg);
+
+/* Ends the scope with a negative error, if it has none yet. [any thread, while it is not ended] */
+BLZ_API void blz_par_scope_cancel(blz_par_scope *scope, int error);
+
+/* 0, or the error: for long tasks, to give up early. [any thread, while it is not ended] */
+BLZ_API int blz_par_scope_code(const blz_par_scope *scope);
+
+BLZ_END_DECLS
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The beginning and the end of a scope. Its tasks are in tasks.c.
+ *
+ * The thread that began it runs, at the end, what is in its own list; then it gives up its share of
+ * the scope's count. From then on it only waits for blocks that others have; should it run one of
+ * them meanwhile, then as any other thread would.
+ */
+#include "par/pool.h"
+
+#include "base/panic.h"
+
+void blz_par_scope_begin(blz_par *par, blz_par_scope *scope)
+{
+    worker *w = worker_of(par);
+
+    *scope = (blz_par_scope){.owner = par, .out = 1, .thief = PAR_NOBODY};
+    scope->tasks.outer = w->tasks.innermost;
+    w->tasks.innermost = &scope->tasks;
+}
+
+int blz_par_scope_end(blz_par *par, blz_par_scope *scope)
+{
+    worker *w = worker_of(par);
+
+    if (w->tasks.innermost != &scope->tasks)
+        blz__panic("blz_par_scope_end: not the scope that this thread began last");
+    blz__par_run_own(w, scope);
+    w->tasks.innermost = scope->tasks.outer;
+    scope->waiting = true;
+    /* acquire: pairs with the releases of those who ran the blocks; release: another one may be
+     * the last */
+    if (blz__fetch_sub(&scope->out, 1u, ACQ_REL) != 1)
+        blz__par_wait_for_scope(w, scope);
+    return blz__load(&scope->code, RELAXED);
+}
+
+void blz_par_scope_cancel(blz_par_scope *scope, int error)
+{
+    int32_t none = 0;
+
+    if (error < 0)
+        blz__cas(&scope->code, &none, error, RELAXED, RELAXED);
+}
+
+int blz_par_scope_code(const blz_par_scope *scope)
+{
+    return blz__load(&scope->code, RELAXED);
+}

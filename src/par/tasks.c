@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks of tasks, and who has them (tasks.h).
+ *
+ * A block in the middle of being run keeps its place in its list, and its count, until the task
+ * that was taken from it has returned: that task may spawn into it again. Such a block is not given
+ * away; of what is in it a part may be, in a block of its own.
+ *
+ * Blocks that are empty go to the spare ones of the worker that emptied them. Where one worker
+ * spawns and others run, they gather with the others, so they are passed on in bulk, by a pile.
+ */
+#include "par/pool.h"
+
+#include <errno.h>
+
+enum { MAX_SPARE = 64, MAX_PILE = 1024 };
+
+/* ---- memory ---- */
+
+/* Takes up to a bulk of blocks from the pile. */
+static void take_from_pile(worker *w)
+{
+    task_pile *pile = &w->pool->pile;
+
+    if (blz__load(&pile->len, RELAXED) == 0)
+        return;
+    blz__lock_acquire(&pile->lock);
+    while (pile->first && w->tasks.nr_spare < MAX_SPARE / 2) {
+        task_block *block = pile->first;
+        pile->first = block->older;
+        block->older = w->tasks.spare;
+        w->tasks.spare = block;
+        w->tasks.nr_spare++;
+        blz__store(&pile->len, blz__load(&pile->len, RELAXED) - 1, RELAXED);
+    }
+    blz__lock_release(&pile->lock);
+}
+
+/* A block from the spare ones. */
+static task_block *pop_spare(task_state *s)
+{
+    task_block *block = s->spare;
+
+    if (block) {
+        s->spare = block->older;
+        s->nr_spare--;
+    }
+    return block;
+}
+
+static task_block *new_block(worker *w)
+{
+    task_block *block;
+
+    if (!w->tasks.spare)
+        take_from_pile(w);
+    block = pop_spare(&w->tasks);
+    return block ? block : blz__alloc(&w->pool->allocator, sizeof *block, BLZ_CACHE_LINE);
+}
+
+static void free_block(blz_pool *pool, task_block *block)
+{
+    blz__free(&pool->allocator, block, sizeof *block, BLZ_CACHE_LINE);
+}
+
+/* Half of the spare blocks go to the others, or to nobody. */
+static void give_to_pile(worker *w)
+{
+    task_pile *pile = &w->pool->pile;
+    bool full = blz__load(&pile->len, RELAXED) >= MAX_PILE;
+    task_block *block;
+
+    if (!full)
+        blz__lock_acquire(&pile->lock);
+    while (w->tasks.nr_spare > MAX_SPARE / 2) {
+        block = pop_spare(&w->tasks);
+        if (full) {
+            free_block(w->pool, block);
+        } else {
+            block->older = pile->first;
+            pile->first = block;
+            blz__store(&pile->len, blz__load(&pile->len, RELAXED) + 1, RELAXED);
+        }
+    }
+    if (!full)
+        blz__lock_release(&pile->lock);
+}
+
+static void put_block(worker *w, task_block *block)
+{
+    block->older = w->tasks.spare;
+    w->tasks.spare = block;
+    if (++w->tasks.nr_spare > MAX_SPARE)
+        give_to_pile(w);
+}
+
+void blz__par_tasks_init(task_state *s)
+{
+    s->frame = s->innermost = &s->base;
+}
+
+void blz__par_tasks_free(worker *w)
+{
+    task_block *block;
+
+    while ((block = pop_spare(&w->tasks)))
+        free_block(w->pool, block);
+}
+
+void blz__par_pile_free(blz_pool *pool)
+{
+    while (pool->pile.first) {
+        task_block *block = pool->pile.first;
+        pool->pile.first = block->older;
+        free_block(pool, block);
+    }
+}
+
+/* ---- lists ---- */
+
+static void **oldest_of(block_list *list, bool fifo)
+{
+    return fifo ? &list->fifo_oldest : &list->oldest;
+}
+
+static void **newest_of(block_list *list, bool fifo)
+{
+    return fifo ? &list->fifo_newest : &list->newest;
+}
+
+/* As the newest. */
+static void link_block(block_list *list, task_block *block)
+{
+    task_block *before = *newest_of(list, block->fifo);
+
+    block->older = before;
+    block->newer = NULL;
+    if (before)
+        before->newer = block;
+    else
+        *oldest_of(list, block->fifo) = block;
+    *newest_of(list, block->fifo) = block;
+}
+
+static void unlink_block(block_list *list, task_block *block)
+{
+    if (block->older)
+        block->older->newer = block->newer;
+    else
+        *oldest_of(list, block->fifo) = block->newer;
+    if (block->newer)
+        block->newer->older = block->older;
+    else
+        *newest_of(list, block->fifo) = block->older;
+}
+
+static void count_block(task_block *block)
+{
+    block->counted = true;
+    /* Relaxed: the scope has not ended, since whoever counts is in it; what follows, the offer,
+     * is a release. */
+    blz__fetch_add(&block->scope->out, 1u, RELAXED);
+}
+
+/* One less for the scope, which may be gone afterwards. */
+static void uncount(worker *w, blz_par_scope *scope)
+{
+    uint32_t owner = worker_of(scope->owner)->index;
+
+    /* release: pairs with the acquire of the last one, here or in blz_par_scope_end, by which what
+     * all tasks wrote comes to the owner */
+    if (blz__fetch_sub(&scope->out, 1u, ACQ_REL) == 1 && latch_set(&scope->latch))
+        blz__par_sleep_wake(&w->pool->sleep, owner);
+}
+
+static void retire(worker *w, block_list *list, task_block *block)
+{
+    blz_par_scope *scope = block->scope;
+    bool counted = block->counted;
+
+    unlink_block(list, block);
+    put_block(w, block);
+    if (counted)
+        uncount(w, scope);
+}
+
+/* ---- spawning ---- */
+
+static task_block *block_for(worker *w, block_list *list, blz_par_scope *scope, bool fifo)
+{
+    task_block *block = new_block(w);
+
+    if (!block)
+        return NULL;
+    block->scope = scope;
+    block->first = block->end = 0;
+    block->fifo = fifo;
+    block->counted = false;
+    if (list != &scope->tasks)
+        count_block(block);
+    link_block(list, block);
+    return block;
+}
+
+/* As a fork does: from time to time it looks whether others need work. */
+static inline void spend_fuel(worker *w)
+{
+    int32_t fuel = blz__load(&w->ring.own.fuel, RELAXED);
+
+    if (blz_likely(fuel > 0))
+        blz__store(&w->ring.own.fuel, fuel - 1, RELAXED);
+    else
+        blz__par_look(w);
+}
+
+static inline int spawn(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn, void *arg,
+                        bool fifo)
+{
+    worker *w = worker_of(par);
+    bool own = scope->owner == par && !scope->waiting;
+    block_list *list = own ? &scope->tasks : w->tasks.frame;
+    task_block *block = *newest_of(list, fifo);
+    int32_t code = blz__load(&scope->code, RELAXED);
+
+    if (blz_unlikely(code))
+        return code;
+    if (blz_unlikely(!block || block->end == BLOCK_TASKS || block->scope != scope)) {
+        block = block_for(w, list, scope, fifo);
+        if (!block)
+            return -ENOMEM;
+    }
+    blz__plain_write(&block->end);
+    block->tasks[block->end++] = (par_task){fn, arg};
+    spend_fuel(w);
+    return 0;
+}
+
+int blz_par_spawn(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn, void *arg)
+{
+    return spawn(par, scope, fn, arg, false);
+}
+
+int blz_par_spawn_fifo(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn, void *arg)
+{
+    return spawn(par, scope, fn, arg, true);
+}
+
+/* ---- running ---- */
+
+static void run_task(worker *w, blz_par_scope *scope, par_task t)
+{
+    int rc;
+
+    if (blz_unlikely(blz__load(&scope->code, RELAXED)))
+        return;
+    rc = t.fn(&w->ring.own, t.arg);
+    if (blz_unlikely(rc < 0))
+        blz_par_scope_cancel(scope, rc);
+}
+
+/* Runs all, and what they spawn here. */
+static void run_list(worker *w, block_list *list)
+{
+    task_block *block;
+    par_task t;
+
+    while ((block = list->newest ? list->newest : list->fifo_oldest)) {
+        if (block->first == block->end) {
+            retire(w, list, block);
+            continue;
+        }
+        blz__plain_write(&block->end);
+        t = block->tasks[block->fifo ? block->first++ : --block->end];
+        if (block->first == block->end)
+            block->first = block->end = 0;
+        list->running = block;
+        spend_fuel(w); /* from here on others may be given what is left */
+        run_task(w, block->scope, t);
+    }
+    list->running = NULL;
+}
+
+/* The block that was offered from this list, if nobody has taken it. */
+static task_block *take_back(worker *w, const block_list *list)
+{
+    if (w->tasks.offered_from != list)
+        return NULL;
+    w->tasks.offered_from = NULL;
+    if (!blz__load(&w->tasks.offer, RELAXED))
+        return NULL;
+    return blz__swap(&w->tasks.offer, NULL, ACQUIRE); /* pairs with the release of the offer */
+}
+
+void blz__par_frame_begin(worker *w, block_list *frame, block_list **saved)
+{
+    *frame = (block_list){.outer = w->tasks.innermost};
+    *saved = w->tasks.frame;
+    w->tasks.innermost = w->tasks.frame = frame;
+}
+
+static void run_all(worker *w, block_list *list)
+{
+    task_block *block;
+
+    for (;;) {
+        run_list(w, list);
+        block = take_back(w, list);
+        if (!block)
+            break;
+        link_block(list, block);
+    }
+}
+
+void blz__par_frame_end(worker *w, block_list *frame, block_list *saved)
+{
+    run_all(w, frame);
+    w->tasks.innermost = frame->outer;
+    w->tasks.frame = saved;
+}
+
+void blz__par_run_base(worker *w)
+{
+    block_list *base = &w->tasks.base;
+
+    if (w->tasks.frame == base && !base->running)
+        run_all(w, base);
+}
+
+void blz__par_run_own(worker *w, blz_par_scope *scope)
+{
+    task_block *block;
+
+    for (;;) {
+        run_list(w, &scope->tasks);
+        block = take_back(w, &scope->tasks);
+        if (!block)
+            break;
+        block->counted = false;
+        blz__fetch_sub(&scope->out, 1u, RELAXED); /* not the last: there is our own */
+        link_block(&scope->tasks, block);
+    }
+}
+
+void blz__par_run_block(worker *w, task_block *block)
+{
+    block_list frame, *saved;
+
+    blz__store(&block->scope->thief, w->index, RELAXED);
+    blz__par_fresh_fuel(w, false);
+    blz__par_frame_begin(w, &frame, &saved);
+    link_block(&frame, block);
+    blz__par_frame_end(w, &frame, saved);
+}
+
+/* ---- offers ---- */
+
+/* The oldest that is not being run; or a part of the one that is. */
+static task_block *oldest_with_tasks(const block_list *list, task_block *block)
+{
+    task_block *running = NULL;
+
+    for (; block; block = block->newer) {
+        if (block->first == block->end)
+            continue;
+        if (block != list->running)
+            return block;
+        running = block;
+    }
+    return running;
+}
+
+static task_block *block_to_share(const block_list *list)
+{
+    task_block *block = oldest_with_tasks(list, list->oldest);
+
+    return block ? block : oldest_with_tasks(list, list->fifo_oldest);
+}
+
+/* The older half of the tasks of a block. NULL: no memory. */
+static task_block *split(worker *w, task_block *from)
+{
+    uint32_t count = (from->end - from->first + 1) / 2;
+    task_block *block = new_block(w);
+
+    if (!block)
+        return NULL;
+    block->scope = from->scope;
+    block->fifo = from->fifo;
+    block->first = block->end = 0;
+    blz__plain_write(&block->end);
+    while (block->end < count)
+        block->tasks[block->end++] = from->tasks[from->first++];
+    count_block(block);
+    return block;
+}
+
+/* A block that others may have; one that this thread is at work on is divided. */
+static task_block *cut(worker *w, block_list *list)
+{
+    task_block *block = block_to_share(list);
+
+    if (!block)
+        return NULL;
+    if (block == list->running || block == *newest_of(list, block->fifo))
+        return split(w, block);
+    unlink_block(list, block);
+    if (!block->counted)
+        count_block(block);
+    return block;
+}
+
+/* The outermost list that has something. */
+static block_list *list_to_share(const worker *w)
+{
+    enum { MAX_DEPTH = 256 };
+    block_list *found = NULL, *list = w->tasks.innermost;
+
+    for (int depth = 0; list && depth < MAX_DEPTH; depth++, list = list->outer)
+        if (block_to_share(list))
+            found = list;
+    return found;
+}
+
+static void show(worker *w, block_list *list, task_block *block)
+{
+    w->tasks.offered_from = list;
+    blz__store(&w->tasks.offered_for, block->scope, RELAXED);
+    blz__store(&w->tasks.offer, block, RELEASE); /* pairs with the acquires of who takes it */
+    par_count(w->stats.published);
+    blz__par_sleep_post(&w->pool->sleep, 1);
+}
+
+/* Who waits for the scope is asleep, perhaps, and would like to have the block: a wish. */
+static void show_and_tell(worker *w, block_list *list, task_block *block)
+{
+    blz_par_scope *scope = block->scope;
+
+    blz__fetch_add(&scope->out, 1u, RELAXED); /* it stays until it is told */
+    show(w, list, block);
+    latch_poke(&scope->latch);
+    uncount(w, scope);
+}
+
+void blz__par_offer(worker *w)
+{
+    block_list *list;
+    task_block *block;
+
+    if (blz__load(&w->tasks.offer, RELAXED))
+        return;
+    list = list_to_share(w);
+    block = list ? cut(w, list) : NULL;
+    if (!block)
+        return;
+    if (block->scope->owner == &w->ring.own)
+        show(w, list, block);
+    else
+        show_and_tell(w, list, block);
+}
+
+task_block *blz__par_take_offer(worker *w, const blz_par_scope *scope)
+{
+    blz_pool *pool = w->pool;
+    uint32_t count = pool_nr_in_use(pool), start = w->index;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = start + i;
+        task_state *s = &pool->workers[at < count ? at : at - count].tasks;
+        task_block *block;
+
+        if (!blz__load(&s->offer, RELAXED))
+            continue;
+        if (scope && blz__load(&s->offered_for, RELAXED) != scope)
+            continue;
+        block = blz__swap(&s->offer, NULL, ACQUIRE); /* pairs with the release in blz__par_offer */
+        if (block)
+            return block;
+    }
+    return NULL;
+}
