@@ -115,9 +115,9 @@ BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, const uint32_t *ids,
  * BLZ_PAR_DEFINE_REDUCE_BY_KEY(name, key_type, value_type, hash, equal, operation): hash and equal
  * are of keys, as above; the operation puts values u and v together, and is associative. Defines
  *
- *     int name_reduce_by_key(blz_par *par, const key_type *keys, const value_type *values, size_t n,
- *                            key_type *out_keys, value_type *out_values, size_t *nr, void *arg,
- *                            const blz_par_options *options);
+ *     int name_reduce_by_key(blz_par *par, const key_type *keys, const value_type *values,
+ *                            size_t n, key_type *out_keys, value_type *out_values, size_t *nr,
+ *                            void *arg, const blz_par_options *options);
  *
  * For each distinct key, in the order of their coming: the key, and all its values put together in
  * the order of their coming. The outputs must have room for *nr elements (n is always enough).

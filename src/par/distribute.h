@@ -2,9 +2,9 @@
 /*
  * Brings things into buckets, stably: those of one bucket keep their order.
  *
- * The things are cut into rows. Each row counts what it has for each bucket; from the counts follows
- * where each row may put what it has: behind what the rows before it have for the same bucket. Then
- * each row moves its things. The result does not depend on the number of rows.
+ * The things are cut into rows. Each row counts what it has for each bucket; from the counts
+ * follows where each row may put what it has: behind what the rows before it have for the same
+ * bucket. Then each row moves its things. The result does not depend on the number of rows.
  */
 #ifndef BLZ_PAR_DISTRIBUTE_H
 #define BLZ_PAR_DISTRIBUTE_H

@@ -2,9 +2,9 @@
 /*
  * Numbers for the groups of equal elements, in the order of their first ones.
  *
- * 1. The array is cut into blocks, whose length depends on nothing but n. Each block numbers its own
- *    keys (group_keys.c), in a table that fits into a core's cache. A frequent key is one key of the
- *    block from here on, so no bucket gets too full later.
+ * 1. The array is cut into blocks, whose length depends on nothing but n. Each block numbers its
+ *    own keys (group_keys.c), in a table that fits into a core's cache. A frequent key is one of
+ *    the block's keys from here on, so no bucket gets too full later.
  * 2. The keys of all blocks, one behind the other, are the entries. They are distributed by the top
  *    bits of their hashes; equal ones come into the same bucket, in the order of the blocks.
  * 3. Each bucket finds for each of its entries the first one with the same key, its leader, and
