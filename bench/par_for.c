@@ -33,7 +33,7 @@ static void *allocate(size_t size)
 
 /* ---- empty loops ---- */
 
-BLZ_PAR_DEFINE_FOR(nothing, struct run, unused, i, __asm__ volatile("" ::"r"(i)););
+BLZ_PAR_DEFINE_FOR(nothing, struct run, unused, i, __asm__ volatile("" ::"r"(i));)
 
 static void loop_often(blz_par *par, void *arg)
 {
@@ -58,8 +58,8 @@ struct numbers {
     double *f64;
 };
 
-BLZ_PAR_DEFINE_SUM(add_u64, uint64_t, const uint64_t, v, i, v[i]);
-BLZ_PAR_DEFINE_SUM(add_f64, double, const double, v, i, v[i]);
+BLZ_PAR_DEFINE_SUM(add_u64, uint64_t, const uint64_t, v, i, v[i])
+BLZ_PAR_DEFINE_SUM(add_f64, double, const double, v, i, v[i])
 
 static void measure_u64(blz_par *par, void *arg)
 {
@@ -134,7 +134,7 @@ static inline uint64_t splitmix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-BLZ_PAR_DEFINE_SUM(add_hashes, uint64_t, struct run, unused, i, splitmix(i));
+BLZ_PAR_DEFINE_SUM(add_hashes, uint64_t, struct run, unused, i, splitmix(i))
 
 static void measure_hashes(blz_par *par, void *arg)
 {

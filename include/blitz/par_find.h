@@ -2,7 +2,7 @@
 /*
  * Parallel search.
  *
- *     BLZ_PAR_DEFINE_PREDICATE(is_zero, const int, v, i, v[i] == 0);
+ *     BLZ_PAR_DEFINE_PREDICATE(is_zero, const int, v, i, v[i] == 0)
  *
  *     rc = is_zero_find_first(par, n, v, &index, NULL);     // in a computation, see par.h
  *     if (rc == 0 && index < n)

@@ -90,8 +90,7 @@ BLZ_API BLZ_NODISCARD int blz_par_for(blz_par *par, size_t n, blz_par_range_fn b
                                          const blz_par_options *options_)                  \
     {                                                                                      \
         return blz_par_for(par_, n_, name##_range_, (void *)(uintptr_t)ctx, options_);     \
-    }                                                                                      \
-    struct blz_par_semicolon_
+    }
 
 /* A loop that does little at a time is four times as long and has a quarter of the jumps. */
 #if defined(__clang__)
@@ -151,15 +150,14 @@ BLZ_API BLZ_NODISCARD int blz_par_fill(blz_par *par, void *out, size_t size, siz
         return __VA_ARGS__;                                                                 \
     }                                                                                       \
     BLZ_PAR_DEFINE_FOR(name##_all_, const struct name##_arrays_, arrays_, i_,               \
-                       arrays_->out[i_] = name##_of_(arrays_->in[i_]););                    \
+                       arrays_->out[i_] = name##_of_(arrays_->in[i_]);)                     \
     static inline BLZ_NODISCARD int name(blz_par *par_, out_type *out_, const in_type *in_, \
                                          size_t n_, const blz_par_options *options_)        \
     {                                                                                       \
         struct name##_arrays_ arrays_ = {out_, in_};                                        \
                                                                                             \
         return name##_all_(par_, n_, &arrays_, options_);                                   \
-    }                                                                                       \
-    struct blz_par_semicolon_
+    }
 
 /* ---- chunks, zip, enumerate, chain: bodies over other shapes ---- */
 

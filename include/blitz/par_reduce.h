@@ -2,9 +2,9 @@
 /*
  * Parallel loops with a result: sums and other folds, counts, the smallest and the greatest.
  *
- *     BLZ_PAR_DEFINE_SUM(dot, double, const struct vectors, v, i, v->a[i] * v->b[i]);
+ *     BLZ_PAR_DEFINE_SUM(dot, double, const struct vectors, v, i, v->a[i] * v->b[i])
  *
- *     BLZ_PAR_DEFINE_REDUCE(product, double, const double, v, i, 1, acc * v[i], acc * right);
+ *     BLZ_PAR_DEFINE_REDUCE(product, double, const double, v, i, 1, acc * v[i], acc * right)
  *
  *     rc = dot(par, n, &vectors, &result, NULL);             // in a computation, see par.h
  *     rc = dot_deterministic(par, n, &vectors, &result, NULL);
@@ -152,8 +152,7 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
                                                                                                    \
         return blz_par_deterministic_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, result_, \
                                             options_);                                             \
-    }                                                                                              \
-    struct blz_par_semicolon_
+    }
 
 /* ---- the smallest and the greatest ---- */
 
@@ -175,7 +174,7 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t siz
  * The same, inlined, by a key: defines name_min and name_max(par, n, ctx, index, options). The key
  * is an expression of ctx and i, whose type is compared by <.
  *
- *     BLZ_PAR_DEFINE_EXTREMES(by_age, int, const struct person, people, i, people[i].age);
+ *     BLZ_PAR_DEFINE_EXTREMES(by_age, int, const struct person, people, i, people[i].age)
  *
  *     rc = by_age_max(par, n, people, &oldest, NULL);
  */
@@ -185,8 +184,7 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t siz
         return (__VA_ARGS__);                                                              \
     }                                                                                      \
     BLZ_PAR_DEFINE_EXTREME_(name##_min, name##_key_, key_type, ctx_type, key_ < best_.key) \
-    BLZ_PAR_DEFINE_EXTREME_(name##_max, name##_key_, key_type, ctx_type, best_.key < key_) \
-    struct blz_par_semicolon_
+    BLZ_PAR_DEFINE_EXTREME_(name##_max, name##_key_, key_type, ctx_type, best_.key < key_)
 
 #define BLZ_PAR_DEFINE_EXTREME_(name, key_of, key_type, ctx_type, is_better)                       \
     struct name##_best_ {                                                                          \

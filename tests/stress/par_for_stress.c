@@ -69,7 +69,7 @@ static uint64_t serial_sum(uint64_t seed, size_t n)
     return sum;
 }
 
-BLZ_PAR_DEFINE_SUM(sum_mixed, uint64_t, const uint64_t, seed, i, mix(*seed + i));
+BLZ_PAR_DEFINE_SUM(sum_mixed, uint64_t, const uint64_t, seed, i, mix(*seed + i))
 
 static void compute(blz_par *par, void *arg)
 {

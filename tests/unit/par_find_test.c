@@ -12,7 +12,7 @@ struct haystack {
     uint8_t v[MOST];
 };
 
-BLZ_PAR_DEFINE_PREDICATE(is_set, const struct haystack, h, i, h->v[i] != 0);
+BLZ_PAR_DEFINE_PREDICATE(is_set, const struct haystack, h, i, h->v[i] != 0)
 
 static bool is_set(size_t i, void *arg)
 {

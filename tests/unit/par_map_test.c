@@ -8,8 +8,8 @@ enum { MOST = 4096 };
 
 /* ---- map ---- */
 
-BLZ_PAR_DEFINE_MAP(halve, uint32_t, uint64_t, x, (uint32_t)(x / 2));
-BLZ_PAR_DEFINE_FOR(negate, uint64_t, v, i, v[i] = ~v[i];);
+BLZ_PAR_DEFINE_MAP(halve, uint32_t, uint64_t, x, (uint32_t)(x / 2))
+BLZ_PAR_DEFINE_FOR(negate, uint64_t, v, i, v[i] = ~v[i];)
 
 static int halve_one(void *out, const void *in, void *arg)
 {

@@ -8,9 +8,9 @@ enum { MOST = 4096, BIG = 200000 };
 
 /* ---- sums ---- */
 
-BLZ_PAR_DEFINE_SUM(sum, uint64_t, const uint64_t, v, i, v[i]);
-BLZ_PAR_DEFINE_SUM(sum_of_doubles, double, const double, v, i, v[i]);
-BLZ_PAR_DEFINE_REDUCE(product, uint64_t, const uint64_t, v, i, 1, acc *(v[i] | 1), acc *right);
+BLZ_PAR_DEFINE_SUM(sum, uint64_t, const uint64_t, v, i, v[i])
+BLZ_PAR_DEFINE_SUM(sum_of_doubles, double, const double, v, i, v[i])
+BLZ_PAR_DEFINE_REDUCE(product, uint64_t, const uint64_t, v, i, 1, acc *(v[i] | 1), acc *right)
 
 static void check_sums(blz_par *par, const uint64_t *v, size_t n)
 {
@@ -247,7 +247,7 @@ static void a_sum_of_doubles_is_about_right(void **state)
 
 /* ---- smallest and greatest ---- */
 
-BLZ_PAR_DEFINE_EXTREMES(by_value, uint64_t, const uint64_t, v, i, v[i]);
+BLZ_PAR_DEFINE_EXTREMES(by_value, uint64_t, const uint64_t, v, i, v[i])
 
 static int compare_u64(const void *a, const void *b, void *arg)
 {
