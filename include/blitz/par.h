@@ -56,7 +56,7 @@ struct blz_par_job {
     uint32_t latch; /* from here on only written once the job is shown to others */
     uint32_t owner;
     uint32_t thief;
-    uint32_t reserved;
+    uint32_t isolated;
 };
 
 /* What the inline functions below need of a context; the library's business. */
@@ -188,6 +188,17 @@ BLZ_API unsigned blz_pool_indices(const blz_pool *pool);
 /* The pool. [in a computation] */
 BLZ_API blz_pool *blz_par_pool(const blz_par *par);
 
+/*
+ * Calls fn(par, arg) as a region of its own: a thread that waits within it takes jobs of this
+ * region only, however it waits, and so do the threads that took these jobs. So a lock may be held
+ * across forks and unforks: no foreign function that wants the same lock is begun on top of them.
+ * [in a computation]
+ *
+ * Threads that leapfrog (the default) or block take nothing else in any case; but those that steal,
+ * and those that wait for a computation of another pool, do.
+ */
+BLZ_API void blz_par_isolated(blz_par *par, blz_par_fn fn, void *arg);
+
 /* ---- the inline part ---- */
 
 #ifndef blz_par_load_
@@ -199,7 +210,7 @@ BLZ_API blz_pool *blz_par_pool(const blz_par *par);
 
 /* The library's: fuel is used up, or the ring is full; and: the job is not this thread's alone. */
 BLZ_API BLZ_COLD void blz_par_refuel_(blz_par *par, blz_par_job *job);
-BLZ_API BLZ_COLD bool blz_par_reclaim_(blz_par *par, blz_par_job *job);
+BLZ_API BLZ_COLD bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting);
 
 /*
  * From now on the job may be run by another thread, which calls `run` for it. Each fork needs its
@@ -223,12 +234,9 @@ BLZ_PAR_INLINE_ void blz_par_fork(blz_par *par, blz_par_job *job, blz_par_job_fn
     par->tail = tail + 1;
 }
 
-/*
- * Takes the job of the last fork back. True: nobody has taken it, and nobody will; the caller does
- * what is to be done. False: it has been run by another thread, to its end, and what that wrote is
- * seen by the caller. [in a computation]
- */
-BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork(blz_par *par, blz_par_job *job)
+/* As blz_par_unfork, but waits in that way. */
+BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork_with(blz_par *par, blz_par_job *job,
+                                                       blz_par_wait waiting)
 {
     /* Not from par->tail, which has just been written, in each call that returned: reading it
      * would make a chain of all of them. */
@@ -238,7 +246,17 @@ BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork(blz_par *par, blz_par_job *job
         par->tail = index;
         return true;
     }
-    return blz_par_reclaim_(par, job);
+    return blz_par_reclaim_(par, job, waiting);
+}
+
+/*
+ * Takes the job of the last fork back. True: nobody has taken it, and nobody will; the caller does
+ * what is to be done. False: it has been run by another thread, to its end, and what that wrote is
+ * seen by the caller. [in a computation]
+ */
+BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork(blz_par *par, blz_par_job *job)
+{
+    return blz_par_unfork_with(par, job, BLZ_PAR_WAIT_DEFAULT);
 }
 
 /*

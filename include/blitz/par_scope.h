@@ -54,7 +54,7 @@ typedef struct blz_par_scope {
     uint32_t latch;
     uint32_t thief;
     int32_t code;
-    bool waiting;
+    bool waiting, isolated;
     uint64_t reserved[4];
 } blz_par_scope;
 

@@ -146,6 +146,21 @@ void blz__thread_yield(void)
     sched_yield();
 }
 
+void blz__thread_stack(uintptr_t *low, uintptr_t *size)
+{
+    pthread_attr_t attr;
+    void *address = NULL;
+    size_t length = 0;
+
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        if (pthread_attr_getstack(&attr, &address, &length) != 0)
+            length = 0;
+        pthread_attr_destroy(&attr);
+    }
+    *low = length ? (uintptr_t)address : 0;
+    *size = length;
+}
+
 uint64_t blz__thread_id(void)
 {
     return (uint64_t)gettid();

@@ -103,6 +103,7 @@ static void publish_oldest(worker *w)
     job->latch = LATCH_UNSET;
     job->owner = w->index;
     job->thief = PAR_NOBODY;
+    job->isolated = w->isolated;
     ring_publish(&w->ring);
     par_count(w->stats.published);
     if (blz__par_sleep_post(&w->pool->sleep, 1))
@@ -150,12 +151,12 @@ void blz_par_refuel_(blz_par *par, blz_par_job *job)
 
 /* ---- a public job ---- */
 
-bool blz_par_reclaim_(blz_par *par, blz_par_job *job)
+bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting)
 {
     worker *w = worker_of(par);
 
     if (!ring_take_public(&w->ring)) {
-        blz__par_wait_for(w, job);
+        blz__par_wait_for(w, job, waiting);
         return false;
     }
     set_enough(w);

@@ -40,11 +40,12 @@ typedef struct worker {
     int64_t woke_for;    /* index of the last job for which somebody was woken */
     blz__rng rng;
     blz__thread thread;
-    blz_par *outer;   /* of a guest: the context that its thread has in another pool */
-    uint32_t entries; /* of a guest: how often its thread has entered; 0: nobody's place */
-    uint32_t ended;   /* a latch: the pool is being freed */
-    bool is_solo;     /* solo_until is not over, or has not been looked at */
-    bool fruitless;   /* the last time it was woken there was nothing to do */
+    blz_par *outer;    /* of a guest: the context that its thread has in another pool */
+    uint32_t entries;  /* of a guest: how often its thread has entered; 0: nobody's place */
+    uint32_t ended;    /* a latch: the pool is being freed */
+    uint32_t isolated; /* in how many regions it is, one in the other */
+    bool is_solo;      /* solo_until is not over, or has not been looked at */
+    bool fruitless;    /* the last time it was woken there was nothing to do */
     worker_stats stats;
     task_state tasks;
 } worker;
@@ -130,7 +131,7 @@ void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch);
 void blz__par_wait_for_scope(worker *w, blz_par_scope *scope);
 
 /* Waits until the job, which another worker has, is done. [owner of the job] */
-void blz__par_wait_for(worker *w, blz_par_job *job);
+void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting);
 
 /* ---- join.c ---- */
 

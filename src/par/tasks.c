@@ -344,12 +344,15 @@ void blz__par_run_own(worker *w, blz_par_scope *scope)
 void blz__par_run_block(worker *w, task_block *block)
 {
     block_list frame, *saved;
+    uint32_t isolated = w->isolated;
 
     blz__store(&block->scope->thief, w->index, RELAXED);
     blz__par_fresh_fuel(w, false);
     blz__par_frame_begin(w, &frame, &saved);
+    w->isolated = block->scope->isolated;
     link_block(&frame, block);
     blz__par_frame_end(w, &frame, saved);
+    w->isolated = isolated;
 }
 
 /* ---- offers ---- */

@@ -11,6 +11,14 @@
  * other one (leapfrogging: they are parts of what it waits for, so its stack and its locks see
  * nothing that is foreign to them), or none. In the last two cases it is not among those whom a new
  * job wakes, since it might not be allowed to take it.
+ *
+ * Leapfrogging takes only what was forked by the awaited job or by jobs that belong to it: the ring
+ * of the thief was empty when it took that job, since it was waiting or idle itself, and whoever
+ * helps it leapfrogs in turn. If they stole instead, their rings would have jobs of others, too. So
+ * a job of an isolated region says so, and isolates whoever takes it.
+ *
+ * To wait without taking a job is always possible, since jobs wait only for those that they have
+ * forked. That is what a worker does when its stack is short.
  */
 #include "par/pool.h"
 
@@ -27,7 +35,7 @@ _Thread_local blz_par *blz__par_current;
 static void run_stolen(worker *w, blz_par_job *job)
 {
     blz_pool *pool = w->pool;
-    uint32_t owner = job->owner;
+    uint32_t owner = job->owner, isolated = w->isolated;
     block_list frame, *saved;
     uint64_t began, now;
 
@@ -36,7 +44,9 @@ static void run_stolen(worker *w, blz_par_job *job)
     blz__par_fresh_fuel(w, false);
     began = w->looked_at;
     blz__par_frame_begin(w, &frame, &saved);
+    w->isolated = job->isolated;
     job->run(&w->ring.own, job);
+    w->isolated = isolated;
     if (latch_set(&job->latch)) /* the job is gone now */
         blz__par_sleep_wake(&pool->sleep, owner);
     now = blz__clock_ticks(&pool->clock);
@@ -186,9 +196,45 @@ static void block_until(const blz_pool *pool, uint32_t *latch)
             latch_block(latch);
 }
 
-void blz__par_wait_for(worker *w, blz_par_job *job)
+/* ---- which way to wait ---- */
+
+/* The stack of this thread; size 0: not known. */
+static _Thread_local struct {
+    uintptr_t low, size;
+    bool looked;
+} stack;
+
+/* Whether there is stack for another job on top of this one: a quarter must be left. */
+static BLZ_NOINLINE bool has_stack(void)
 {
-    switch (w->pool->waiting) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+    if (!stack.looked) {
+        blz__thread_stack(&stack.low, &stack.size);
+        stack.looked = true;
+    }
+    return here - stack.low >= stack.size / 4; /* below `low` we are on a stack of the user's own */
+}
+
+static blz_par_wait way_to_wait(const worker *w, blz_par_wait wish)
+{
+    blz_par_wait way = wish == BLZ_PAR_WAIT_DEFAULT ? w->pool->waiting : wish;
+
+    if (!has_stack())
+        return BLZ_PAR_WAIT_BLOCK;
+    return way == BLZ_PAR_WAIT_STEAL && w->isolated ? BLZ_PAR_WAIT_LEAPFROG : way;
+}
+
+void blz_par_isolated(blz_par *par, blz_par_fn fn, void *arg)
+{
+    worker_of(par)->isolated++;
+    fn(par, arg);
+    worker_of(par)->isolated--;
+}
+
+void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting)
+{
+    switch (way_to_wait(w, waiting)) {
     case BLZ_PAR_WAIT_STEAL:
         work_until(w, &job->latch);
         break;
@@ -230,7 +276,7 @@ static void help_until(worker *w, blz_par_scope *scope)
 
 void blz__par_wait_for_scope(worker *w, blz_par_scope *scope)
 {
-    switch (w->pool->waiting) {
+    switch (way_to_wait(w, BLZ_PAR_WAIT_DEFAULT)) {
     case BLZ_PAR_WAIT_STEAL:
         work_until(w, &scope->latch);
         break;
@@ -246,7 +292,7 @@ void blz__par_wait_for_scope(worker *w, blz_par_scope *scope)
 
 void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch)
 {
-    if (w && w->pool->waiting != BLZ_PAR_WAIT_BLOCK)
+    if (w && !w->isolated && way_to_wait(w, BLZ_PAR_WAIT_DEFAULT) != BLZ_PAR_WAIT_BLOCK)
         work_until(w, latch);
     else
         block_until(pool, latch);

@@ -196,6 +196,11 @@ blz__thread blz__thread_self(void)
     return (blz__thread){model_thread_id()};
 }
 
+void blz__thread_stack(uintptr_t *low, uintptr_t *size)
+{
+    *low = *size = 0;
+}
+
 uint64_t blz__thread_id(void)
 {
     return model_thread_id() + 1;
