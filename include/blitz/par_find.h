@@ -85,7 +85,7 @@ BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which 
  * index, options), name_any, name_all(par, n, ctx, result, options) and name_count.
  */
 #define BLZ_PAR_DEFINE_PREDICATE(name, type, ctx, i, ...)                                         \
-    static inline bool name##_holds_(type *ctx, size_t i)                                         \
+    BLZ_PAR_DEFINED_ bool name##_holds_(type *ctx, size_t i)                                      \
     {                                                                                             \
         (void)ctx;                                                                                \
         (void)i;                                                                                  \
@@ -96,8 +96,8 @@ BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which 
     BLZ_PAR_DEFINE_FIND_(name, first, BLZ_PAR_FIRST, type)                                        \
     BLZ_PAR_DEFINE_FIND_(name, last, BLZ_PAR_LAST, type)                                          \
     BLZ_PAR_DEFINE_FIND_(name, any, BLZ_PAR_ANY, type)                                            \
-    static inline BLZ_NODISCARD int name##_any(blz_par *par_, size_t n_, type *ctx_,              \
-                                               bool *result_, const blz_par_options *options_)    \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_any(blz_par *par_, size_t n_, type *ctx_,           \
+                                                  bool *result_, const blz_par_options *options_) \
     {                                                                                             \
         size_t index_;                                                                            \
         int rc_ = name##_find_any(par_, n_, ctx_, &index_, options_);                             \
@@ -105,8 +105,8 @@ BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which 
         *result_ = index_ < n_;                                                                   \
         return rc_;                                                                               \
     }                                                                                             \
-    static inline BLZ_NODISCARD int name##_all(blz_par *par_, size_t n_, type *ctx_,              \
-                                               bool *result_, const blz_par_options *options_)    \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_all(blz_par *par_, size_t n_, type *ctx_,           \
+                                                  bool *result_, const blz_par_options *options_) \
     {                                                                                             \
         size_t index_;                                                                            \
         int rc_ = blz_par_find_by(par_, n_, BLZ_PAR_ANY, name##_not_scan_,                        \
@@ -118,30 +118,30 @@ BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which 
     BLZ_PAR_DEFINE_REDUCE(name##_count, size_t, type, ctx_, i_, 0, acc + name##_holds_(ctx_, i_), \
                           acc + right)
 
-#define BLZ_PAR_DEFINE_SCAN_(name, type, condition)                                           \
-    static inline size_t name##_scan_(size_t begin_, size_t end_, bool back_, void *context_) \
-    {                                                                                         \
-        type *arg_ = (type *)context_;                                                        \
-                                                                                              \
-        if (back_) {                                                                          \
-            for (size_t i_ = end_; i_-- > begin_;)                                            \
-                if (condition)                                                                \
-                    return i_;                                                                \
-        } else {                                                                              \
-            for (size_t i_ = begin_; i_ < end_; i_++)                                         \
-                if (condition)                                                                \
-                    return i_;                                                                \
-        }                                                                                     \
-        return end_;                                                                          \
+#define BLZ_PAR_DEFINE_SCAN_(name, type, condition)                                              \
+    BLZ_PAR_DEFINED_ size_t name##_scan_(size_t begin_, size_t end_, bool back_, void *context_) \
+    {                                                                                            \
+        type *arg_ = (type *)context_;                                                           \
+                                                                                                 \
+        if (back_) {                                                                             \
+            for (size_t i_ = end_; i_-- > begin_;)                                               \
+                if (condition)                                                                   \
+                    return i_;                                                                   \
+        } else {                                                                                 \
+            for (size_t i_ = begin_; i_ < end_; i_++)                                            \
+                if (condition)                                                                   \
+                    return i_;                                                                   \
+        }                                                                                        \
+        return end_;                                                                             \
     }
 
-#define BLZ_PAR_DEFINE_FIND_(name, suffix, which, type)                                        \
-    static inline BLZ_NODISCARD int name##_find_##suffix(blz_par *par_, size_t n_, type *ctx_, \
-                                                         size_t *index_,                       \
-                                                         const blz_par_options *options_)      \
-    {                                                                                          \
-        return blz_par_find_by(par_, n_, which, name##_scan_, (void *)(uintptr_t)ctx_, index_, \
-                               options_);                                                      \
+#define BLZ_PAR_DEFINE_FIND_(name, suffix, which, type)                                           \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_find_##suffix(blz_par *par_, size_t n_, type *ctx_, \
+                                                            size_t *index_,                       \
+                                                            const blz_par_options *options_)      \
+    {                                                                                             \
+        return blz_par_find_by(par_, n_, which, name##_scan_, (void *)(uintptr_t)ctx_, index_,    \
+                               options_);                                                         \
     }
 
 BLZ_END_DECLS

@@ -28,6 +28,9 @@
 
 BLZ_BEGIN_DECLS
 
+/* What the macros make: a program need not use all of it. */
+#define BLZ_PAR_DEFINED_ static inline __attribute__((unused))
+
 /* ---- cancellation ---- */
 
 /* Ends computations that know of it. {0} at first: not cancelled. It may be used for many. */
@@ -73,23 +76,23 @@ BLZ_API BLZ_NODISCARD int blz_par_for(blz_par *par, size_t n, blz_par_range_fn b
  *
  *     rc = add(par, n, &vectors, NULL);
  */
-#define BLZ_PAR_DEFINE_FOR(name, type, ctx, i, ...)                                        \
-    static inline int name##_range_(blz_par *par_, size_t begin_, size_t end_, void *arg_) \
-    {                                                                                      \
-        type *ctx = (type *)arg_;                                                          \
-                                                                                           \
-        (void)par_;                                                                        \
-        (void)ctx;                                                                         \
-        BLZ_PAR_UNROLL_ for (size_t i = begin_; i < end_; i++)                             \
-        {                                                                                  \
-            __VA_ARGS__                                                                    \
-        }                                                                                  \
-        return 0;                                                                          \
-    }                                                                                      \
-    static inline BLZ_NODISCARD int name(blz_par *par_, size_t n_, type *ctx,              \
-                                         const blz_par_options *options_)                  \
-    {                                                                                      \
-        return blz_par_for(par_, n_, name##_range_, (void *)(uintptr_t)ctx, options_);     \
+#define BLZ_PAR_DEFINE_FOR(name, type, ctx, i, ...)                                           \
+    BLZ_PAR_DEFINED_ int name##_range_(blz_par *par_, size_t begin_, size_t end_, void *arg_) \
+    {                                                                                         \
+        type *ctx = (type *)arg_;                                                             \
+                                                                                              \
+        (void)par_;                                                                           \
+        (void)ctx;                                                                            \
+        BLZ_PAR_UNROLL_ for (size_t i = begin_; i < end_; i++)                                \
+        {                                                                                     \
+            __VA_ARGS__                                                                       \
+        }                                                                                     \
+        return 0;                                                                             \
+    }                                                                                         \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t n_, type *ctx,              \
+                                            const blz_par_options *options_)                  \
+    {                                                                                         \
+        return blz_par_for(par_, n_, name##_range_, (void *)(uintptr_t)ctx, options_);        \
     }
 
 /* A loop that does little at a time is four times as long and has a quarter of the jumps. */
@@ -140,23 +143,23 @@ BLZ_API BLZ_NODISCARD int blz_par_fill(blz_par *par, void *out, size_t size, siz
  *
  *     BLZ_PAR_DEFINE_MAP(square_roots, double, float, x, sqrt(x))
  */
-#define BLZ_PAR_DEFINE_MAP(name, out_type, in_type, x, ...)                                 \
-    struct name##_arrays_ {                                                                 \
-        out_type *out;                                                                      \
-        const in_type *in;                                                                  \
-    };                                                                                      \
-    static inline out_type name##_of_(const in_type x)                                      \
-    {                                                                                       \
-        return __VA_ARGS__;                                                                 \
-    }                                                                                       \
-    BLZ_PAR_DEFINE_FOR(name##_all_, const struct name##_arrays_, arrays_, i_,               \
-                       arrays_->out[i_] = name##_of_(arrays_->in[i_]);)                     \
-    static inline BLZ_NODISCARD int name(blz_par *par_, out_type *out_, const in_type *in_, \
-                                         size_t n_, const blz_par_options *options_)        \
-    {                                                                                       \
-        struct name##_arrays_ arrays_ = {out_, in_};                                        \
-                                                                                            \
-        return name##_all_(par_, n_, &arrays_, options_);                                   \
+#define BLZ_PAR_DEFINE_MAP(name, out_type, in_type, x, ...)                                    \
+    struct name##_arrays_ {                                                                    \
+        out_type *out;                                                                         \
+        const in_type *in;                                                                     \
+    };                                                                                         \
+    BLZ_PAR_DEFINED_ out_type name##_of_(const in_type x)                                      \
+    {                                                                                          \
+        return __VA_ARGS__;                                                                    \
+    }                                                                                          \
+    BLZ_PAR_DEFINE_FOR(name##_all_, const struct name##_arrays_, arrays_, i_,                  \
+                       arrays_->out[i_] = name##_of_(arrays_->in[i_]);)                        \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, out_type *out_, const in_type *in_, \
+                                            size_t n_, const blz_par_options *options_)        \
+    {                                                                                          \
+        struct name##_arrays_ arrays_ = {out_, in_};                                           \
+                                                                                               \
+        return name##_all_(par_, n_, &arrays_, options_);                                      \
     }
 
 /* ---- chunks, zip, enumerate, chain: bodies over other shapes ---- */

@@ -13,8 +13,6 @@
 
 BLZ_BEGIN_DECLS
 
-#define BLZ_PAR_DEFINED_ static inline __attribute__((unused))
-
 struct blz_par_arrays_ {
     const void *in;
     void *out, *rest;

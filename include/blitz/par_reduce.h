@@ -64,57 +64,57 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
  * loop inlined. fold is an expression of acc, ctx and i: acc with element i added. combine is one
  * of acc and right.
  */
-#define BLZ_PAR_DEFINE_REDUCE(name, type, ctx_type, ctx, i, identity, fold, combine)      \
-    static inline int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_, \
-                                   void *arg_)                                            \
-    {                                                                                     \
-        ctx_type *ctx = (ctx_type *)arg_;                                                 \
-        type acc = *(type *)acc_;                                                         \
-                                                                                          \
-        (void)par_;                                                                       \
-        (void)ctx;                                                                        \
-        for (size_t i = begin_; i < end_; i++)                                            \
-            acc = (fold);                                                                 \
-        *(type *)acc_ = acc;                                                              \
-        return 0;                                                                         \
-    }                                                                                     \
+#define BLZ_PAR_DEFINE_REDUCE(name, type, ctx_type, ctx, i, identity, fold, combine)         \
+    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_, \
+                                      void *arg_)                                            \
+    {                                                                                        \
+        ctx_type *ctx = (ctx_type *)arg_;                                                    \
+        type acc = *(type *)acc_;                                                            \
+                                                                                             \
+        (void)par_;                                                                          \
+        (void)ctx;                                                                           \
+        for (size_t i = begin_; i < end_; i++)                                               \
+            acc = (fold);                                                                    \
+        *(type *)acc_ = acc;                                                                 \
+        return 0;                                                                            \
+    }                                                                                        \
     BLZ_PAR_DEFINE_REDUCE_CALLS_(name, type, ctx_type, identity, combine)
 
 /*
  * The sum of an expression of ctx and i, for numbers: the elements of a part are not added from
  * left to right but in eight rows, which is several times as fast for floating point.
  */
-#define BLZ_PAR_DEFINE_SUM(name, type, ctx_type, ctx, i, ...)                             \
-    static inline type name##_term_(ctx_type *ctx, size_t i)                              \
-    {                                                                                     \
-        (void)ctx;                                                                        \
-        return (type)(__VA_ARGS__);                                                       \
-    }                                                                                     \
-    static inline int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_, \
-                                   void *arg_)                                            \
-    {                                                                                     \
-        ctx_type *ctx_ = (ctx_type *)arg_;                                                \
-        type sum_ = *(type *)acc_, r0_ = 0, r1_ = 0, r2_ = 0, r3_ = 0;                    \
-        type r4_ = 0, r5_ = 0, r6_ = 0, r7_ = 0;                                          \
-        size_t i_ = begin_;                                                               \
-                                                                                          \
-        (void)par_;                                                                       \
-        for (; BLZ_PAR_IN_ROWS_(type) && end_ - i_ >= 8; i_ += 8) {                       \
-            r0_ += name##_term_(ctx_, i_);                                                \
-            r1_ += name##_term_(ctx_, i_ + 1);                                            \
-            r2_ += name##_term_(ctx_, i_ + 2);                                            \
-            r3_ += name##_term_(ctx_, i_ + 3);                                            \
-            r4_ += name##_term_(ctx_, i_ + 4);                                            \
-            r5_ += name##_term_(ctx_, i_ + 5);                                            \
-            r6_ += name##_term_(ctx_, i_ + 6);                                            \
-            r7_ += name##_term_(ctx_, i_ + 7);                                            \
-        }                                                                                 \
-        sum_ += ((r0_ + r1_) + (r2_ + r3_)) + ((r4_ + r5_) + (r6_ + r7_));                \
-        for (; i_ < end_; i_++)                                                           \
-            sum_ += name##_term_(ctx_, i_);                                               \
-        *(type *)acc_ = sum_;                                                             \
-        return 0;                                                                         \
-    }                                                                                     \
+#define BLZ_PAR_DEFINE_SUM(name, type, ctx_type, ctx, i, ...)                                \
+    BLZ_PAR_DEFINED_ type name##_term_(ctx_type *ctx, size_t i)                              \
+    {                                                                                        \
+        (void)ctx;                                                                           \
+        return (type)(__VA_ARGS__);                                                          \
+    }                                                                                        \
+    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_, \
+                                      void *arg_)                                            \
+    {                                                                                        \
+        ctx_type *ctx_ = (ctx_type *)arg_;                                                   \
+        type sum_ = *(type *)acc_, r0_ = 0, r1_ = 0, r2_ = 0, r3_ = 0;                       \
+        type r4_ = 0, r5_ = 0, r6_ = 0, r7_ = 0;                                             \
+        size_t i_ = begin_;                                                                  \
+                                                                                             \
+        (void)par_;                                                                          \
+        for (; BLZ_PAR_IN_ROWS_(type) && end_ - i_ >= 8; i_ += 8) {                          \
+            r0_ += name##_term_(ctx_, i_);                                                   \
+            r1_ += name##_term_(ctx_, i_ + 1);                                               \
+            r2_ += name##_term_(ctx_, i_ + 2);                                               \
+            r3_ += name##_term_(ctx_, i_ + 3);                                               \
+            r4_ += name##_term_(ctx_, i_ + 4);                                               \
+            r5_ += name##_term_(ctx_, i_ + 5);                                               \
+            r6_ += name##_term_(ctx_, i_ + 6);                                               \
+            r7_ += name##_term_(ctx_, i_ + 7);                                               \
+        }                                                                                    \
+        sum_ += ((r0_ + r1_) + (r2_ + r3_)) + ((r4_ + r5_) + (r6_ + r7_));                   \
+        for (; i_ < end_; i_++)                                                              \
+            sum_ += name##_term_(ctx_, i_);                                                  \
+        *(type *)acc_ = sum_;                                                                \
+        return 0;                                                                            \
+    }                                                                                        \
     BLZ_PAR_DEFINE_REDUCE_CALLS_(name, type, ctx_type, 0, acc + right)
 
 /* Clang turns a plain loop over integers into vectors, and rows of them into something slow. */
@@ -125,7 +125,7 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
 #endif
 
 #define BLZ_PAR_DEFINE_REDUCE_CALLS_(name, type, ctx_type, identity, combine)                      \
-    static inline int name##_combine_(void *acc_, void *right_, void *arg_)                        \
+    BLZ_PAR_DEFINED_ int name##_combine_(void *acc_, void *right_, void *arg_)                     \
     {                                                                                              \
         type acc = *(type *)acc_, right = *(type *)right_;                                         \
                                                                                                    \
@@ -133,8 +133,8 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
         *(type *)acc_ = (combine);                                                                 \
         return 0;                                                                                  \
     }                                                                                              \
-    static inline BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_, type *result_,  \
-                                         const blz_par_options *options_)                          \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_,              \
+                                            type *result_, const blz_par_options *options_)        \
     {                                                                                              \
         const type identity_ = (identity);                                                         \
         const blz_par_reducer reducer_ = {sizeof(type), &identity_, name##_fold_,                  \
@@ -142,9 +142,9 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
                                                                                                    \
         return blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, result_, options_);    \
     }                                                                                              \
-    static inline BLZ_NODISCARD int name##_deterministic(blz_par *par_, size_t n_, ctx_type *ctx_, \
-                                                         type *result_,                            \
-                                                         const blz_par_options *options_)          \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_deterministic(blz_par *par_, size_t n_,              \
+                                                            ctx_type *ctx_, type *result_,         \
+                                                            const blz_par_options *options_)       \
     {                                                                                              \
         const type identity_ = (identity);                                                         \
         const blz_par_reducer reducer_ = {sizeof(type), &identity_, name##_fold_,                  \
@@ -179,64 +179,64 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t siz
  *     rc = by_age_max(par, n, people, &oldest, NULL);
  */
 #define BLZ_PAR_DEFINE_EXTREMES(name, key_type, ctx_type, ctx, i, ...)                     \
-    static inline key_type name##_key_(ctx_type *ctx, size_t i)                            \
+    BLZ_PAR_DEFINED_ key_type name##_key_(ctx_type *ctx, size_t i)                         \
     {                                                                                      \
         return (__VA_ARGS__);                                                              \
     }                                                                                      \
     BLZ_PAR_DEFINE_EXTREME_(name##_min, name##_key_, key_type, ctx_type, key_ < best_.key) \
     BLZ_PAR_DEFINE_EXTREME_(name##_max, name##_key_, key_type, ctx_type, best_.key < key_)
 
-#define BLZ_PAR_DEFINE_EXTREME_(name, key_of, key_type, ctx_type, is_better)                       \
-    struct name##_best_ {                                                                          \
-        size_t index;                                                                              \
-        key_type key;                                                                              \
-    };                                                                                             \
-    static inline int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_,          \
-                                   void *arg_)                                                     \
-    {                                                                                              \
-        struct name##_best_ best_ = *(struct name##_best_ *)acc_;                                  \
-        ctx_type *ctx_ = (ctx_type *)arg_;                                                         \
-        size_t i_ = begin_;                                                                        \
-                                                                                                   \
-        (void)par_;                                                                                \
-        if (best_.index == SIZE_MAX) {                                                             \
-            best_.index = begin_;                                                                  \
-            best_.key = key_of(ctx_, begin_);                                                      \
-            i_++;                                                                                  \
-        }                                                                                          \
-        for (; i_ < end_; i_++) {                                                                  \
-            key_type key_ = key_of(ctx_, i_);                                                      \
-            if (is_better) {                                                                       \
-                best_.index = i_;                                                                  \
-                best_.key = key_;                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-        *(struct name##_best_ *)acc_ = best_;                                                      \
-        return 0;                                                                                  \
-    }                                                                                              \
-    static inline int name##_combine_(void *acc_, void *right_, void *arg_)                        \
-    {                                                                                              \
-        struct name##_best_ best_ = *(struct name##_best_ *)acc_;                                  \
-        struct name##_best_ other_ = *(struct name##_best_ *)right_;                               \
-        key_type key_ = other_.key;                                                                \
-                                                                                                   \
-        (void)arg_;                                                                                \
-        if (other_.index != SIZE_MAX && (best_.index == SIZE_MAX || (is_better)))                  \
-            *(struct name##_best_ *)acc_ = other_;                                                 \
-        return 0;                                                                                  \
-    }                                                                                              \
-    static inline BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_, size_t *index_, \
-                                         const blz_par_options *options_)                          \
-    {                                                                                              \
-        struct name##_best_ none_, best_;                                                          \
-        const blz_par_reducer reducer_ = {sizeof none_, &none_, name##_fold_, name##_combine_};    \
-        int rc_;                                                                                   \
-                                                                                                   \
-        memset(&none_, 0, sizeof none_);                                                           \
-        none_.index = SIZE_MAX;                                                                    \
-        rc_ = blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, &best_, options_);      \
-        *index_ = best_.index == SIZE_MAX ? n_ : best_.index;                                      \
-        return rc_;                                                                                \
+#define BLZ_PAR_DEFINE_EXTREME_(name, key_of, key_type, ctx_type, is_better)                    \
+    struct name##_best_ {                                                                       \
+        size_t index;                                                                           \
+        key_type key;                                                                           \
+    };                                                                                          \
+    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_,    \
+                                      void *arg_)                                               \
+    {                                                                                           \
+        struct name##_best_ best_ = *(struct name##_best_ *)acc_;                               \
+        ctx_type *ctx_ = (ctx_type *)arg_;                                                      \
+        size_t i_ = begin_;                                                                     \
+                                                                                                \
+        (void)par_;                                                                             \
+        if (best_.index == SIZE_MAX) {                                                          \
+            best_.index = begin_;                                                               \
+            best_.key = key_of(ctx_, begin_);                                                   \
+            i_++;                                                                               \
+        }                                                                                       \
+        for (; i_ < end_; i_++) {                                                               \
+            key_type key_ = key_of(ctx_, i_);                                                   \
+            if (is_better) {                                                                    \
+                best_.index = i_;                                                               \
+                best_.key = key_;                                                               \
+            }                                                                                   \
+        }                                                                                       \
+        *(struct name##_best_ *)acc_ = best_;                                                   \
+        return 0;                                                                               \
+    }                                                                                           \
+    BLZ_PAR_DEFINED_ int name##_combine_(void *acc_, void *right_, void *arg_)                  \
+    {                                                                                           \
+        struct name##_best_ best_ = *(struct name##_best_ *)acc_;                               \
+        struct name##_best_ other_ = *(struct name##_best_ *)right_;                            \
+        key_type key_ = other_.key;                                                             \
+                                                                                                \
+        (void)arg_;                                                                             \
+        if (other_.index != SIZE_MAX && (best_.index == SIZE_MAX || (is_better)))               \
+            *(struct name##_best_ *)acc_ = other_;                                              \
+        return 0;                                                                               \
+    }                                                                                           \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_,           \
+                                            size_t *index_, const blz_par_options *options_)    \
+    {                                                                                           \
+        struct name##_best_ none_, best_;                                                       \
+        const blz_par_reducer reducer_ = {sizeof none_, &none_, name##_fold_, name##_combine_}; \
+        int rc_;                                                                                \
+                                                                                                \
+        memset(&none_, 0, sizeof none_);                                                        \
+        none_.index = SIZE_MAX;                                                                 \
+        rc_ = blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, &best_, options_);   \
+        *index_ = best_.index == SIZE_MAX ? n_ : best_.index;                                   \
+        return rc_;                                                                             \
     }
 
 BLZ_END_DECLS
