@@ -43,7 +43,7 @@ static void walk_leaf(blz_par *par, range_walk *w, tile_loop *l, const blz_par_t
     uint64_t start = range_now(par);
 
     range_check(&l->loop, l->body(par, tile, l->loop.arg));
-    range_adapt(w, cells(tile), range_now(par) - start);
+    range_adapt(par, w, cells(tile), range_now(par) - start);
 }
 
 static void run_part(blz_par *par, blz_par_job *job);
@@ -71,7 +71,7 @@ static void walk_tile(blz_par *par, range_walk *w, tile_loop *l, blz_par_tile ti
 static void run_part(blz_par *par, blz_par_job *job)
 {
     part *p = blz_container_of(job, part, job);
-    range_walk w = {&p->loop->loop, NULL, p->loop->loop.least};
+    range_walk w = {&p->loop->loop, NULL, p->loop->loop.least, 0};
 
     walk_tile(par, &w, p->loop, p->tile);
 }
@@ -81,7 +81,7 @@ int blz_par_for_2d(blz_par *par, size_t rows, size_t cols, blz_par_tile_fn body,
 {
     blz_par_tile all = {0, rows, 0, cols};
     tile_loop l = {.body = body};
-    range_walk w = {&l.loop, NULL, 0};
+    range_walk w = {&l.loop, NULL, 0, 0};
 
     blz__par_loop_init(&l.loop, par, cells(&all), options);
     l.loop.arg = arg;

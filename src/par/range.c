@@ -45,6 +45,7 @@ void blz__par_loop_init(range_loop *l, blz_par *par, size_t n, const blz_par_opt
         l->most = LEAST_MOST;
     if (l->most < l->least)
         l->most = l->least;
+    l->look_ticks = pool->look_ticks;
     l->target_ticks = LOOKS_IN_A_LEAF * pool->look_ticks;
     l->failure = (blz_par_cancel){0};
 }
@@ -90,20 +91,21 @@ static void absorb(blz_par *par, const range_walk *w, part *p)
         blz__par_free(par, p->acc, r->size);
 }
 
-static void walk_range(blz_par *par, range_walk *w, size_t begin, size_t end);
+static void start_range(blz_par *par, range_walk *w, size_t begin, size_t end);
 
 static void run_part(blz_par *par, blz_par_job *job)
 {
     part *p = blz_container_of(job, part, job);
-    range_walk w = {p->loop, NULL, p->loop->least};
+    range_walk w = {p->loop, NULL, p->loop->least, 0};
 
     p->acc = NULL;
     if (blz__par_loop_is_over(p->loop))
         return;
     begin_acc(par, p);
     w.acc = p->acc;
+    w.last = range_now(par);
     if (p->acc)
-        walk_range(par, &w, p->begin, p->end);
+        start_range(par, &w, p->begin, p->end);
 }
 
 static inline void fork_part(blz_par *par, part *p, const range_walk *w, size_t begin, size_t end)
@@ -121,7 +123,7 @@ static void walk_leaf(blz_par *par, range_walk *w, size_t begin, size_t end)
     uint64_t start = range_now(par);
 
     fold(par, w, begin, end);
-    range_adapt(w, end - begin, range_now(par) - start);
+    range_adapt(par, w, end - begin, range_now(par) - start);
 }
 
 static void walk_range(blz_par *par, range_walk *w, size_t begin, size_t end)
@@ -146,14 +148,17 @@ static void walk_range(blz_par *par, range_walk *w, size_t begin, size_t end)
 
 /* ---- the beginning ---- */
 
-/* The size of the next piece, after one of w->grain elements: as much as fits into a look. */
-static void grow(range_walk *w, uint64_t ticks, uint64_t look_ticks)
+/* After a piece of w->grain elements: as many as fit into a look. The time that it took. */
+static uint64_t grow(blz_par *par, range_walk *w)
 {
-    uint64_t times = look_ticks / (ticks | 1);
+    uint64_t now = range_now(par), ticks = now - w->last;
+    uint64_t times = w->loop->look_ticks / (ticks | 1);
     size_t most = w->loop->most;
 
     times = times > MOST_GROWTH ? MOST_GROWTH : times < 1 ? 1 : times;
     w->grain = w->grain > most / times ? most : w->grain * times;
+    w->last = now;
+    return ticks;
 }
 
 /* Whether a piece can be cut off without leaving too little. */
@@ -163,10 +168,9 @@ static bool has_next_piece(const range_walk *w, size_t len)
 }
 
 /* From the front, until the pieces are long enough to be worth halving. */
-static void start_range(blz_par *par, range_walk *w, size_t end)
+static void start_half(blz_par *par, range_walk *w, size_t begin, size_t end)
 {
-    uint64_t look = worker_of(par)->pool->look_ticks, last = range_now(par), now, ticks = 0;
-    size_t begin = 0;
+    uint64_t look = w->loop->look_ticks, ticks = 0;
 
     while (has_next_piece(w, end - begin) && ticks < look / 2) {
         size_t next = begin + w->grain;
@@ -181,29 +185,70 @@ static void start_range(blz_par *par, range_walk *w, size_t end)
             return;
         }
         begin = next;
-        now = range_now(par);
-        ticks = now - last;
-        last = now;
-        grow(w, ticks, look);
+        ticks = grow(par, w);
     }
-    walk_range(par, w, begin, end);
+    if (ticks >= look / 2) {
+        range_look_soon(par);
+        walk_range(par, w, begin, end);
+    } else if (!blz__par_loop_is_over(w->loop)) {
+        fold(par, w, begin, end);
+    }
+}
+
+/* The right half first becomes a job, so that who comes early does not get nearly everything. */
+static void start_range(blz_par *par, range_walk *w, size_t begin, size_t end)
+{
+    size_t middle = begin + (end - begin) / 2;
+    part right;
+
+    if (middle - begin < w->loop->least) {
+        walk_range(par, w, begin, end);
+        return;
+    }
+    fork_part(par, &right, w, middle, end);
+    start_half(par, w, begin, middle);
+    if (blz_par_unfork(par, &right.job))
+        start_half(par, w, middle, end);
+    else
+        absorb(par, w, &right);
+}
+
+/*
+ * Whether the first forks are shown to others. At once, because the first element may take long;
+ * unless what was shown lately was not worth it: then not before this has taken a while. Where
+ * there are older jobs, those are shown, and it does not matter.
+ */
+static void decide_on_sharing(blz_par *par, uint64_t now)
+{
+    worker *w = worker_of(par);
+
+    if (par->tail != blz__load(&par->bottom, RELAXED))
+        return;
+    w->is_solo = (int64_t)(blz__load(&w->pool->calm_until, RELAXED) - now) > 0;
+    if (w->is_solo)
+        w->solo_until = now + w->pool->solo_ticks;
+    else
+        range_look_soon(par);
 }
 
 int blz__par_range(blz_par *par, size_t n, const blz_par_reducer *reducer, void *arg, void *acc,
                    const blz_par_options *options)
 {
     range_loop l;
-    range_walk w = {&l, acc, 0};
+    range_walk w = {&l, acc, 0, 0};
 
     l.reducer = reducer;
     l.arg = arg;
     blz__par_loop_init(&l, par, n, options);
     w.grain = l.least;
-    if (n == 0)
+    if (n == 0) {
         blz__par_loop_is_over(&l);
-    else if (range_is_solo(&l, par))
+    } else if (range_is_solo(&l, par)) {
         fold(par, &w, 0, n);
-    else
-        start_range(par, &w, n);
+    } else {
+        w.last = range_now(par);
+        decide_on_sharing(par, w.last);
+        start_range(par, &w, 0, n);
+    }
     return blz_par_cancel_code(&l.failure);
 }

@@ -20,6 +20,7 @@ typedef struct range_loop {
     void *arg;
     const blz_par_cancel *cancel;
     size_t least, most;    /* elements of a leaf */
+    uint64_t look_ticks;   /* after this much time a thread looks around */
     uint64_t target_ticks; /* of a leaf */
     blz__cache_aligned blz_par_cancel failure;
 } range_loop;
@@ -28,7 +29,8 @@ typedef struct range_loop {
 typedef struct range_walk {
     range_loop *loop;
     void *acc;
-    size_t grain; /* elements of the next leaf, more or less */
+    size_t grain;  /* elements of the next leaf, more or less */
+    uint64_t last; /* ticks when it last looked at the clock; only used at the beginning */
 } range_walk;
 
 /* Ready for n elements; options may be NULL. */
@@ -55,12 +57,20 @@ static inline uint64_t range_now(blz_par *par)
     return blz__clock_ticks(&worker_of(par)->pool->clock);
 }
 
+/* At the next fork the thread looks whether others need work, though it has made few forks. */
+static inline void range_look_soon(blz_par *par)
+{
+    blz__store(&par->fuel, 0, RELAXED);
+}
+
 /* A leaf of that many elements has taken so long. */
-static inline void range_adapt(range_walk *w, size_t elements, uint64_t ticks)
+static inline void range_adapt(blz_par *par, range_walk *w, size_t elements, uint64_t ticks)
 {
     const range_loop *l = w->loop;
     size_t grain = w->grain;
 
+    if (ticks > l->look_ticks)
+        range_look_soon(par);
     if (ticks < l->target_ticks / 2)
         grain = elements < grain / 2 ? grain : 2 * elements;
     else if (ticks > 2 * l->target_ticks)
