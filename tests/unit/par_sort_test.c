@@ -348,6 +348,37 @@ static void comparisons_that_make_no_sense_lose_no_element(void **state)
     in_pool_of(3, check_all_bad, NULL);
 }
 
+/* ---- runs ---- */
+
+/* Sorted runs of that length, of which there are as many as it takes. */
+static void check_runs_of(blz_par *par, size_t n, size_t len)
+{
+    item *v = malloc(n * sizeof *v);
+    uint64_t sum;
+
+    check(v);
+    for (size_t i = 0; i < n; i++)
+        v[i] = (item){(uint32_t)(i % len), (uint32_t)i};
+    sum = sum_of(v, n);
+    check(item_stable_sort(par, v, n, NULL, NULL) == 0);
+    check(are_in_order(v, n, true) && sum_of(v, n) == sum);
+    free(v);
+}
+
+static void check_runs(blz_par *par, void *arg)
+{
+    (void)arg;
+    for (size_t n = 513; n < 1100; n++)
+        for (size_t len = n / 64; len <= n / 64 + 1; len++)
+            check_runs_of(par, n, len);
+}
+
+static void runs_that_are_just_long_enough_are_merged(void **state)
+{
+    (void)state;
+    in_pool_of(1, check_runs, NULL);
+}
+
 /* ---- cancellation ---- */
 
 struct fuse {
@@ -453,6 +484,7 @@ int main(void)
         TEST(a_sort_survives_the_failure_of_each_allocation),
         TEST(an_adversary_does_not_make_it_quadratic),
         TEST(comparisons_that_make_no_sense_lose_no_element),
+        TEST(runs_that_are_just_long_enough_are_merged),
         TEST(a_cancelled_sort_leaves_a_permutation),
         TEST(a_cancelled_sort_in_place_leaves_a_permutation),
         TEST(a_sort_that_is_cancelled_already_does_nothing),
