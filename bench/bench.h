@@ -53,6 +53,7 @@ extern const struct bench process_benches[];
 extern const struct bench file_benches[];
 extern const struct bench lines_benches[];
 extern const struct bench par_benches[];
+extern const struct bench par_pool_benches[];
 extern const struct bench par_tree_benches[];
 extern const struct bench par_scan_benches[];
 extern const struct bench par_for_benches[];

@@ -24,6 +24,7 @@ static const struct bench *const tables[] = {
     file_benches,
     lines_benches,
     par_benches,
+    par_pool_benches,
     par_tree_benches,
     par_scan_benches,
     par_for_benches,

@@ -89,5 +89,39 @@ BLZ_API void blz_par_scope_cancel(blz_par_scope *scope, int error);
 /* 0, or the error: for long tasks, to give up early. [any thread, while it is not ended] */
 BLZ_API int blz_par_scope_code(const blz_par_scope *scope);
 
+/* ---- other ways to share ---- */
+
+/* A branch of blz_par_join_n. */
+typedef struct blz_par_call {
+    blz_par_fn fn;
+    void *arg;
+} blz_par_call;
+
+/*
+ * Calls all of them, possibly in several threads at the same time, and returns when all have
+ * returned. BLZ_PAR_JOIN(par, {f, a}, {g, b}, {h, c}) is the same. [in a computation]
+ */
+BLZ_API void blz_par_join_n(blz_par *par, const blz_par_call *calls, size_t count);
+
+#define BLZ_PAR_JOIN(par, ...)                                 \
+    blz_par_join_n((par), (const blz_par_call[]){__VA_ARGS__}, \
+                   sizeof((const blz_par_call[]){__VA_ARGS__}) / sizeof(blz_par_call))
+
+/*
+ * For who waits for another thread of the same computation in a way that the library does not see:
+ * shows others the jobs that they might take, and runs one of theirs. False: there was none.
+ * [in a computation]
+ */
+BLZ_API bool blz_par_yield(blz_par *par);
+
+/*
+ * Calls fn(par, arg) once in each thread of the pool, and returns when all have returned; guests
+ * are not among them. A thread that is busy calls it when it has nothing else to do. NULL: the
+ * default pool. 0; -EDEADLK, and nothing is called: within a job or a task that was taken from
+ * another thread; -EOWNERDEAD, -EAGAIN: as blz_pool_run. [any thread; in a computation, not in its
+ * branches and tasks]
+ */
+BLZ_API int blz_pool_broadcast(blz_pool *pool, blz_par_fn fn, void *arg);
+
 BLZ_END_DECLS
 #endif

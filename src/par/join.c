@@ -50,7 +50,7 @@ void blz__par_fresh_fuel(worker *w, bool is_root)
 
     w->burst = pool_nr_in_use(pool) > 1 ? 1 : INT32_MAX; /* alone it need not look */
     w->looked_at = now;
-    w->is_solo = solo;
+    w->is_solo = w->is_fresh = solo;
     w->solo_until = solo ? now + pool->solo_ticks : now;
     blz__store(&w->ring.own.fuel, 0, RELAXED);
     set_enough(w);
@@ -112,7 +112,13 @@ static void publish_oldest(worker *w)
 
 static void look_around(worker *w, bool asked)
 {
-    uint64_t now = blz__clock_ticks(&w->pool->clock);
+    uint64_t now;
+
+    if (w->is_solo && w->is_fresh) { /* it has just begun: the clock need not be asked */
+        w->is_fresh = false;
+        return;
+    }
+    now = blz__clock_ticks(&w->pool->clock);
 
     if (!asked)
         w->burst = next_burst(w, now - w->looked_at);

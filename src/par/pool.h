@@ -26,6 +26,19 @@ enum { PAR_FUEL_ASKED = -1 };
 #define par_count(field) blz__store(&(field), blz__load(&(field), RELAXED) + 1, RELAXED)
 #endif
 
+typedef struct broadcast_node {
+    struct broadcast_node *next;
+    blz_par_fn fn;
+    void *arg;
+    uint32_t number;
+} broadcast_node;
+
+typedef struct broadcast_list {
+    blz__cache_aligned blz__lock lock;
+    broadcast_node *first, *last;
+    uint32_t last_number; /* written under the lock */
+} broadcast_list;
+
 typedef struct worker_stats {
     uint64_t injected, published, stolen, sleeps, vain;
 } worker_stats;
@@ -45,8 +58,10 @@ typedef struct worker {
     uint32_t ended;    /* a latch: the pool is being freed */
     uint32_t isolated; /* in how many regions it is, one in the other */
     bool is_solo;      /* solo_until is not over, or has not been looked at */
+    bool is_fresh;     /* solo, and it has not forked yet */
     bool fruitless;    /* the last time it was woken there was nothing to do */
     worker_stats stats;
+    uint32_t broadcast_number; /* of the last one that it has called */
     task_state tasks;
 } worker;
 
@@ -67,6 +82,7 @@ struct blz_pool {
     sleep_state sleep;
     inject_queue injected;
     task_pile pile;
+    broadcast_list broadcasts;
     uint32_t nr_started;                    /* also a futex: blz_pool_new waits for all */
     blz__cache_aligned uint64_t calm_until; /* ticks; jobs were too small to share lately */
 };
@@ -132,6 +148,14 @@ void blz__par_wait_for_scope(worker *w, blz_par_scope *scope);
 
 /* Waits until the job, which another worker has, is done. [owner of the job] */
 void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting);
+
+/* Waits for others of the pool, taking any job meanwhile. NULL: a thread of no pool. */
+void blz__par_wait_for_all(worker *w, const blz_pool *pool, uint32_t *latch);
+
+/* ---- broadcast.c ---- */
+
+/* Calls the next function that all workers call, if this one has not. */
+bool blz__par_run_broadcast(worker *w);
 
 /* ---- join.c ---- */
 

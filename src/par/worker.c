@@ -105,24 +105,60 @@ static blz_par_job *steal_from_any(worker *w, bool asking)
     return NULL;
 }
 
-/* Looks everywhere, and runs what it finds. */
+typedef struct found {
+    blz_par_job *job;
+    task_block *block;
+    root *root;
+} found;
+
+/* Looks everywhere. */
+static bool find(worker *w, bool asking, found *f)
+{
+    *f = (found){.job = steal_from_any(w, asking)};
+    if (!f->job)
+        f->block = blz__par_take_offer(w, NULL);
+    if (!f->job && !f->block)
+        f->root = blz__par_inject_take(&w->pool->injected);
+    return f->job || f->block || f->root;
+}
+
+static void run_found(worker *w, const found *f)
+{
+    if (f->job)
+        run_stolen(w, f->job);
+    else if (f->block)
+        blz__par_run_block(w, f->block);
+    else
+        run_root(w, f->root);
+}
+
+/* Looks everywhere, and runs what it finds. [without work] */
 static bool run_any(worker *w, bool asking)
 {
-    blz_par_job *job = steal_from_any(w, asking);
-    task_block *block = job ? NULL : blz__par_take_offer(w, NULL);
-    root *r = job || block ? NULL : blz__par_inject_take(&w->pool->injected);
+    found f;
 
-    if (!job && !block && !r)
+    if (blz__par_run_broadcast(w))
+        return true;
+    if (!find(w, asking, &f))
         return false;
     blz__par_sleep_end_looking(&w->pool->sleep);
     w->fruitless = false;
-    if (job)
-        run_stolen(w, job);
-    else if (block)
-        blz__par_run_block(w, block);
-    else
-        run_root(w, r);
+    run_found(w, &f);
     blz__par_sleep_begin_looking(&w->pool->sleep);
+    return true;
+}
+
+bool blz_par_yield(blz_par *par)
+{
+    worker *w = worker_of(par);
+    found f;
+
+    blz__par_look(w);
+    if (!find(w, true, &f)) {
+        blz__spin_hint();
+        return false;
+    }
+    run_found(w, &f);
     return true;
 }
 
@@ -293,6 +329,14 @@ void blz__par_wait_for_scope(worker *w, blz_par_scope *scope)
 void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch)
 {
     if (w && !w->isolated && way_to_wait(w, BLZ_PAR_WAIT_DEFAULT) != BLZ_PAR_WAIT_BLOCK)
+        work_until(w, latch);
+    else
+        block_until(pool, latch);
+}
+
+void blz__par_wait_for_all(worker *w, const blz_pool *pool, uint32_t *latch)
+{
+    if (w)
         work_until(w, latch);
     else
         block_until(pool, latch);

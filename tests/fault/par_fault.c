@@ -103,6 +103,49 @@ static void a_pool_without_memory_is_refused(void **state)
     assert_int_equal(blz_pool_free(pool), 0);
 }
 
+static int count_task(blz_par *par, void *arg)
+{
+    (void)par;
+    ++*(int *)arg;
+    return 0;
+}
+
+/* A thread alone, so nobody else asks for memory. */
+static void spawn_without_memory(blz_par *par, void *arg)
+{
+    struct meagre *meagre = arg;
+    blz_par_scope scope;
+    int count = 0, taken = 0, rc = 0;
+
+    blz_par_scope_begin(par, &scope);
+    meagre->left = 2;
+    while (rc == 0) {
+        rc = blz_par_spawn(par, &scope, count_task, &count);
+        taken += rc == 0;
+    }
+    check(rc == -ENOMEM);
+    check(taken > 2 && count == 0);
+    check(blz_par_scope_end(par, &scope) == 0);
+    check(count == taken); /* those that were taken, all of them */
+}
+
+static void tasks_without_memory_are_refused(void **state)
+{
+    struct meagre meagre = {test_memory(), 100};
+    blz_allocator allocator = {meagre_alloc, meagre_free, &meagre};
+    blz_par_local local;
+    blz_pool *pool;
+
+    (void)state;
+    assert_int_equal(blz_pool_new(&pool,
+                                  &(blz_pool_options){.threads = 1, .allocator = &allocator}),
+                     0);
+    assert_int_equal(blz_pool_run(pool, spawn_without_memory, &meagre), 0);
+    meagre.left = 0;
+    assert_int_equal(blz_par_local_init(&local, pool, 8, NULL, NULL), -ENOMEM);
+    assert_int_equal(blz_pool_free(pool), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +154,7 @@ int main(void)
         TEST(a_pool_that_could_not_tell_a_fork_is_refused),
         TEST(a_default_pool_without_threads_is_none),
         TEST(a_pool_without_memory_is_refused),
+        TEST(tasks_without_memory_are_refused),
     };
     return RUN_TESTS(tests);
 }

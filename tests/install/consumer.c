@@ -53,13 +53,58 @@ out:
     BLZ_END(self->rc);
 }
 
+/* The same by a fork-join pool. */
+struct range {
+    blz_par_job job;
+    int from, to;
+    int64_t total;
+};
+
+static void run_range(blz_par *par, blz_par_job *job);
+
+static int64_t sum_range(blz_par *par, int from, int to)
+{
+    struct range right = {.from = from + (to - from) / 2, .to = to};
+    int64_t left;
+
+    if (to - from == 1)
+        return from;
+    blz_par_fork(par, &right.job, run_range);
+    left = sum_range(par, from, right.from);
+    if (blz_par_unfork(par, &right.job))
+        right.total = sum_range(par, right.from, to);
+    return left + right.total;
+}
+
+static void run_range(blz_par *par, blz_par_job *job)
+{
+    struct range *range = blz_container_of(job, struct range, job);
+
+    range->total = sum_range(par, range->from, range->to);
+}
+
+static int64_t sum_in_pool(void)
+{
+    blz_pool *pool;
+    blz_par *par;
+    int64_t sum = -1;
+
+    if (blz_pool_new(&pool, &(blz_pool_options){.threads = 2}) < 0)
+        return -1;
+    par = blz_pool_enter(pool);
+    if (par)
+        sum = sum_range(par, 0, 100);
+    blz_pool_leave(par);
+    return blz_pool_free(pool) == 0 ? sum : -1;
+}
+
 static int use_library(void)
 {
-    int64_t sum = BLZ_RUN(both);
+    int64_t sum = BLZ_RUN(both), other = sum_in_pool();
 
-    if (sum != 4950)
-        fprintf(stderr, "the sum is %lld\n", (long long)sum);
-    return sum != 4950;
+    if (sum != 4950 || other != 4950)
+        fprintf(stderr, "the sums are %lld and %lld\n", (long long)sum, (long long)other);
+    return sum != 4950 || other != 4950;
 }
 
 int main(void)

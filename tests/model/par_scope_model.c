@@ -113,7 +113,34 @@ static void spawn_one_that_spawns(blz_par *par, void *arg)
     end(par, parts, 2);
 }
 
+/* ---- broadcasts ---- */
+
+static void count_call(blz_par *par, void *arg)
+{
+    (void)par;
+    blz__plain_write((uint32_t *)arg);
+    ++*(uint32_t *)arg;
+}
+
+/* The only worker sleeps, perhaps, or is about to. */
+static void broadcast_twice(blz_par *par, void *arg)
+{
+    uint32_t count = 0;
+
+    (void)arg;
+    for (uint32_t i = 1; i <= 2; i++) {
+        model_assert(blz_pool_broadcast(blz_par_pool(par), count_call, &count) == 0);
+        blz__plain_read(&count);
+        model_assert(count == i);
+    }
+}
+
 /* ---- the models ---- */
+
+static void a_worker_calls_each_broadcast_once(void)
+{
+    run_in_pool(BLZ_PAR_WAIT_STEAL, broadcast_twice);
+}
 
 static void a_task_is_run_by_either(void)
 {
@@ -151,6 +178,9 @@ static void who_waits_is_told_of_new_tasks(void)
     }
 
 static const struct model models[] = {
+    {"a_worker_calls_each_broadcast_once",
+     a_worker_calls_each_broadcast_once,
+     {.preemptions = 1, .stale_reads = 1, .reduce = true}},
     {"a_task_is_run_by_either", a_task_is_run_by_either, BOUNDS},
     {"a_task_is_waited_for_by_helping", a_task_is_waited_for_by_helping, BOUNDS},
     {"a_task_is_waited_for_by_blocking", a_task_is_waited_for_by_blocking, BOUNDS},

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of each thread of a pool: counters, buffers, random numbers that no two threads share.
+ *
+ *     static void make(void *item, void *arg) { *(uint64_t *)item = 0; }
+ *
+ *     blz_par_local sums;
+ *
+ *     rc = blz_par_local_init(&sums, pool, sizeof(uint64_t), make, NULL);
+ *     ...
+ *     *(uint64_t *)blz_par_local_get(&sums, par) += value;        // in a computation
+ *     ...
+ *     for (uint64_t *sum = NULL; (sum = blz_par_local_next(&sums, sum));)        // after it
+ *         total += *sum;
+ *     blz_par_local_free(&sums);
+ *
+ * A thread that never asks has no item, and a thread that waits for a job may run another one that
+ * asks for the same item: it is the thread's, not the computation's.
+ */
+#ifndef BLITZ_PAR_LOCAL_H
+#define BLITZ_PAR_LOCAL_H
+
+#include <blitz/par.h>
+
+BLZ_BEGIN_DECLS
+
+/* Makes an item, in memory that is 0. */
+typedef void (*blz_par_make_fn)(void *item, void *arg);
+
+/* All of it is the library's business. */
+typedef struct blz_par_local {
+    blz_pool *pool;
+    char *slots; /* one for each index: whether its item is made, then the item */
+    size_t stride;
+    unsigned count;
+    blz_par_make_fn make;
+    void *arg;
+} blz_par_local;
+
+enum { BLZ_PAR_LOCAL_HEAD_ = 16 };
+
+/*
+ * Items of `size` bytes, aligned to 16, on cache lines of their own. make is called for each thread
+ * when it first asks; NULL: an item is 0. 0; -ENOMEM; -EINVAL: size 0, or far too large.
+ * [any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_par_local_init(blz_par_local *local, blz_pool *pool, size_t size,
+                                             blz_par_make_fn make, void *arg);
+
+/* Nothing may use it any more. What an item refers to is the caller's to free, before. */
+BLZ_API void blz_par_local_free(blz_par_local *local);
+
+/* The library's: the thread has no item yet. */
+BLZ_API BLZ_COLD void *blz_par_local_make_(blz_par_local *local, unsigned index);
+
+/* The item of this thread. Never NULL. [in a computation of the pool] */
+static inline void *blz_par_local_get(blz_par_local *local, blz_par *par)
+{
+    unsigned index = blz_par_index(par);
+    char *slot = local->slots + index * local->stride;
+
+    return blz_likely(*slot) ? slot + BLZ_PAR_LOCAL_HEAD_ : blz_par_local_make_(local, index);
+}
+
+/* The item after that one, of those that were made; NULL: the first; gives NULL after the last.
+ * [after the computations] */
+BLZ_API void *blz_par_local_next(const blz_par_local *local, const void *item);
+
+BLZ_END_DECLS
+#endif
