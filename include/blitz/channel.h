@@ -265,7 +265,6 @@ static inline blz_future *blz_channel_op_init_(blz_channel_op *op, const blz_fut
     op->future.flags = 0;
     op->channel = channel;
     op->elem = elem;
-    op->count = 1;
     return &op->future;
 }
 

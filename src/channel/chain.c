@@ -22,12 +22,16 @@ static void free_segment(blz_channel *ch, segment *seg)
         blz__free(&ch->allocator, seg, segment_size(ch), ch->align);
 }
 
-/* For who has it alone. */
-static void reset_segment(const blz_channel *ch, segment *seg)
+/* For who has it alone: it is handed on with a release, so the bytes need not be atomic here. */
+static void reset_segment(segment *seg)
 {
     blz__store(&seg->next, NULL, RELAXED);
+#ifndef BLZ_MODEL
+    memset(seg->full, 0, sizeof seg->full);
+#else
     for (uint32_t i = 0; i < SEGMENT_SLOTS; i++)
-        blz__store(chain_full(ch, seg, i), 0u, RELAXED);
+        blz__store(&seg->full[i], 0u, RELAXED);
+#endif
 }
 
 segment *blz__chain_new_segment(blz_channel *ch)
@@ -38,7 +42,7 @@ segment *blz__chain_new_segment(blz_channel *ch)
         return seg;
     seg = blz__alloc(&ch->allocator, segment_size(ch), ch->align);
     if (seg)
-        reset_segment(ch, seg);
+        reset_segment(seg);
     return seg;
 }
 
@@ -149,7 +153,7 @@ static void retire(blz_channel *ch, segment *seg, segment *next)
 {
     blz__plain_write(&ch->head_segment);
     ch->head_segment = next;
-    reset_segment(ch, seg);
+    reset_segment(seg);
     seg = keep(ch, seg);
     if (seg)
         put_aside(ch, seg);
@@ -178,9 +182,9 @@ blz_slot_ blz__chain_front(blz_channel *ch)
 
     blz__plain_read(&ch->head_segment);
     if (i != 0)
-        return chain_is_full(ch, seg, i) ? chain_slot_at(ch, seg, head) : no_slot;
+        return chain_is_full(seg, i) ? chain_slot_at(ch, seg, head) : no_slot;
     next = blz__load(&seg->next, ACQUIRE); /* pairs with the release in install */
-    if (!next || !chain_is_full(ch, next, 0))
+    if (!next || !chain_is_full(next, 0))
         return no_slot;
     retire(ch, seg, next);
     return chain_slot_at(ch, next, head);

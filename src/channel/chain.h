@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where an unbounded channel keeps its messages: a chain of segments, each with room for a few. A
- * message at position p is in slot p % SEGMENT_SLOTS of its segment; the slot has a word that says
- * whether the message is there.
+ * message at position p is in slot p % SEGMENT_SLOTS of its segment, which has a byte for each slot
+ * that says whether the message is there. The bytes are together and the messages are together:
+ * what waits in a channel takes little more memory than the messages.
  *
  * Senders claim a position by a compare-and-swap of the tail word. The first slot of a segment is
  * claimed under the lock, by whoever installs it; so while the tail is anywhere else, tail_segment
@@ -35,6 +36,7 @@ _Static_assert(FIRST_POS % SEGMENT_SLOTS == 1, "the first segment is there, and 
 
 struct segment {
     segment *next;
+    uint8_t full[SEGMENT_SLOTS];
 };
 
 static inline uint32_t chain_slot_of(uint32_t pos)
@@ -42,23 +44,21 @@ static inline uint32_t chain_slot_of(uint32_t pos)
     return pos % SEGMENT_SLOTS;
 }
 
-/* The word that says whether the message is there. */
-static inline uint32_t *chain_full(const blz_channel *ch, segment *seg, uint32_t i)
+static inline bool chain_is_full(const segment *seg, uint32_t i)
 {
-    return (uint32_t *)(void *)((char *)seg + ch->segment_slots + (size_t)i * ch->slot_size);
+    return blz__load(&seg->full[i], ACQUIRE); /* pairs with chain_publish */
 }
 
-static inline bool chain_is_full(const blz_channel *ch, segment *seg, uint32_t i)
+/* How far into its segment a message is. */
+static inline size_t chain_offset(const blz_channel *ch, uint32_t i)
 {
-    return blz__load(chain_full(ch, seg, i), ACQUIRE); /* pairs with chain_publish */
+    return ch->segment_slots + (size_t)i * ch->slot_size;
 }
 
 /* `word` is the tail or the head that it was claimed with. */
 static inline blz_slot_ chain_slot_at(const blz_channel *ch, segment *seg, uint64_t word)
 {
-    char *slot = (char *)chain_full(ch, seg, chain_slot_of(pos_of(word)));
-
-    return (blz_slot_){slot + ch->elem_offset, word};
+    return (blz_slot_){(char *)seg + chain_offset(ch, chain_slot_of(pos_of(word))), word};
 }
 
 /* ---- senders ---- */
@@ -79,9 +79,10 @@ static inline blz_slot_ chain_claim(blz_channel *ch, uint64_t barred)
 
 static inline void chain_publish(blz_channel *ch, blz_slot_ slot)
 {
-    uint32_t *full = (uint32_t *)(void *)((char *)slot.elem - ch->elem_offset);
+    uint32_t i = chain_slot_of(pos_of(slot.pos));
+    segment *seg = (segment *)(void *)((char *)slot.elem - chain_offset(ch, i));
 
-    blz__store(full, 1u, RELEASE); /* the message; pairs with chain_is_full */
+    blz__store(&seg->full[i], (uint8_t)1, RELEASE); /* the message; pairs with chain_is_full */
 }
 
 /* ---- receivers ---- */
@@ -98,7 +99,7 @@ static inline blz_slot_ chain_take(blz_channel *ch)
         return blz__chain_take_slow(ch);
     blz__plain_read(&ch->head_segment);
     seg = ch->head_segment;
-    if (blz_likely(chain_is_full(ch, seg, chain_slot_of(pos_of(head)))))
+    if (blz_likely(chain_is_full(seg, chain_slot_of(pos_of(head)))))
         return chain_slot_at(ch, seg, head);
     blz__store(&ch->head, head, RELEASE); /* pairs with the acquire above */
     return (blz_slot_){NULL, 0};

@@ -9,7 +9,7 @@
  */
 #include "base/alloc.h"
 #include "base/panic.h"
-#include "channel/ring.h"
+#include "channel/store.h"
 
 _Static_assert(sizeof(blz_channel_op) == 96, "part of the ABI");
 _Static_assert(sizeof(blz_channel_options) == 80, "part of the ABI");
@@ -59,17 +59,22 @@ static bool is_sensible(const blz_channel_options *options)
     return options->elem_size <= ELEM_SIZE_MAX && options->elem_align <= 4096;
 }
 
+/* A ring has a word in front of each message, a segment has all of it in front of the first. */
 static void lay_out(blz_channel *ch, const blz_channel_options *options)
 {
     size_t align = options->elem_align ? options->elem_align : natural_align(options->elem_size);
+    size_t word = sizeof(uint32_t);
 
     ch->elem_size = options->elem_size;
-    ch->elem_offset = (uint32_t)round_up(sizeof(uint32_t), align);
     ch->align = (uint32_t)(align < sizeof(void *) ? sizeof(void *) : align);
-    if (align < sizeof(uint32_t))
-        align = sizeof(uint32_t);
-    ch->slot_size = (uint32_t)round_up(ch->elem_offset + ch->elem_size, align);
-    ch->segment_slots = (uint32_t)round_up(sizeof(void *), align);
+    if (options->capacity == BLZ_UNBOUNDED) {
+        ch->slot_size = (uint32_t)round_up(ch->elem_size, align);
+        ch->segment_slots = (uint32_t)round_up(sizeof(segment), align);
+    } else {
+        ch->elem_offset = (uint32_t)round_up(word, align);
+        ch->slot_size =
+            (uint32_t)round_up(ch->elem_offset + ch->elem_size, align < word ? word : align);
+    }
 }
 
 static int make_ring(blz_channel *ch, size_t capacity)

@@ -80,7 +80,8 @@ struct blz_channel {
     /* ---- does not change ---- */
     uint32_t capacity; /* 0: unbounded */
     uint32_t mask;     /* of the ring, whose size is a power of two */
-    uint32_t slot_size, elem_offset;
+    uint32_t slot_size;
+    uint32_t elem_offset; /* bounded: of the message, in its slot */
     size_t elem_size;
     char *slots;            /* bounded */
     uint32_t segment_slots; /* unbounded: how far into a segment they begin */
