@@ -63,6 +63,25 @@ static BLZ_COLD void deliver_cancel(blz_task *task, blz_cx *cx, uint32_t phase)
 
 /* ---- outcomes ---- */
 
+/*
+ * The stamp is put in when the poll begins: a store to the line of the state word costs most just
+ * before the locked operation that ends the poll. That it is still right is seen without a look at
+ * the task.
+ */
+static inline uint64_t begin_stamp(const blz_worker *w, blz_task *task)
+{
+    uint64_t since = w->now & ~(uint64_t)1;
+
+    blz__store(&task->stamp, since, RELAXED);
+    return since;
+}
+
+static inline void end_stamp(const blz_worker *w, blz_task *task, uint64_t since)
+{
+    if (blz_unlikely((w->now & ~(uint64_t)1) != since))
+        (void)begin_stamp(w, task);
+}
+
 /* Stays running, in this worker's list of yielded tasks: no other thread need know. */
 static void end_in_yield(blz_worker *w, blz_task *task, blz_cx *cx)
 {
@@ -72,7 +91,6 @@ static void end_in_yield(blz_worker *w, blz_task *task, blz_cx *cx)
     else if (blz_unlikely(cx->refs_left > TASK_BIAS))
         (void)task_state_unref(&task->state, cx->refs_left - TASK_BIAS);
     task_keep_woken(cx);
-    blz__store(&task->stamp, w->now & ~(uint64_t)1, RELAXED);
     stat_inc(w->stats.yields);
     if (cx->budget == 0)
         stat_inc(w->stats.budget_yields);
@@ -88,7 +106,6 @@ static void end_in_yield(blz_worker *w, blz_task *task, blz_cx *cx)
 static void end_in_pending(blz_worker *w, blz_task *task, blz_cx *cx, uint32_t phase)
 {
     task_keep_woken(cx);
-    blz__store(&task->stamp, w->now & ~(uint64_t)1, RELAXED);
     if (task_state_pend(&task->state, cx->refs_left) == TASK_QUEUE)
         blz__worker_push_back(w, task);
     /* A shutdown that began during this poll may have passed the task by. Pairs with the store
@@ -116,7 +133,7 @@ static inline void poll_task(blz_worker *w, blz_task *task, blz_cx *joiner)
                  .worker = w,
                  .budget = joiner ? joiner->budget : w->rt->budget,
                  .refs_left = TASK_BIAS};
-    uint64_t stamp = blz__load(&task->stamp, RELAXED), start = 0;
+    uint64_t stamp = blz__load(&task->stamp, RELAXED), since, start = 0;
     uint64_t state = task_state_begin(&task->state, joiner ? 2 : 1);
     uint32_t phase = blz__load(&w->rt->phase, RELAXED);
     blz_cx *outer_cx = w->cx;
@@ -124,6 +141,7 @@ static inline void poll_task(blz_worker *w, blz_task *task, blz_cx *joiner)
 
     if (blz_unlikely(stamp & 1))
         record_latency(w, stamp);
+    since = begin_stamp(w, task);
     blz__store(&task->polls, blz__load(&task->polls, RELAXED) + 1, RELAXED);
     stat_inc(w->stats.polls);
     w->cx = &cx;
@@ -152,8 +170,10 @@ static inline void poll_task(blz_worker *w, blz_task *task, blz_cx *joiner)
         else
             blz__task_complete(task, cx.refs_left);
     } else if (cx.yielded) {
+        end_stamp(w, task, since);
         end_in_yield(w, task, &cx);
     } else {
+        end_stamp(w, task, since);
         end_in_pending(w, task, &cx, phase);
     }
 }
