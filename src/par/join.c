@@ -26,6 +26,9 @@
 
 enum { MAX_BURST = 256 };
 
+/* So many forks of a computation are looked at one by one: coarse ones are few. */
+enum { FIRST_LOOKS = 16 };
+
 /* Private jobs from which on typed tasks fork no more; the second: while nobody shall take any. */
 enum { KEEP = 3, KEEP_SOLO = 1 };
 
@@ -49,6 +52,7 @@ void blz__par_fresh_fuel(worker *w, bool is_root)
     bool solo = is_root && (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) > 0;
 
     w->burst = pool_nr_in_use(pool) > 1 ? 1 : INT32_MAX; /* alone it need not look */
+    w->looks = 0;
     w->looked_at = now;
     w->is_solo = w->is_fresh = solo;
     w->solo_until = solo ? now + pool->solo_ticks : now;
@@ -71,6 +75,8 @@ static int32_t next_burst(const worker *w, uint64_t elapsed)
 {
     uint64_t most = 2 * (uint64_t)w->burst;
 
+    if (w->looks < FIRST_LOOKS)
+        return 1;
     if (elapsed > w->pool->look_ticks)
         most = (uint64_t)w->burst * w->pool->look_ticks / elapsed;
     return most == 0 ? 1 : most > MAX_BURST ? MAX_BURST : (int32_t)most;
@@ -79,7 +85,8 @@ static int32_t next_burst(const worker *w, uint64_t elapsed)
 /* How many of the next forks are free, by the clock and by the room in the ring. */
 static void refill(worker *w, int64_t room)
 {
-    int32_t fuel = room < w->burst ? (int32_t)room : w->burst;
+    int32_t free = w->burst - 1;
+    int32_t fuel = room < free ? (int32_t)room : free;
 
     blz__store(&w->ring.own.fuel, fuel > 0 ? fuel : 0, RELAXED);
 }
@@ -120,6 +127,7 @@ static void look_around(worker *w, bool asked)
     }
     now = blz__clock_ticks(&w->pool->clock);
 
+    w->looks += w->looks < FIRST_LOOKS;
     if (!asked)
         w->burst = next_burst(w, now - w->looked_at);
     w->looked_at = now;

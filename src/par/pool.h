@@ -48,6 +48,7 @@ typedef struct worker {
     blz_pool *pool;
     uint32_t index;
     int32_t burst;       /* forks between two looks at the clock */
+    uint32_t looks;      /* in this computation, up to a few */
     uint64_t looked_at;  /* ticks of the last look */
     uint64_t solo_until; /* ticks; until then the computation is kept from others */
     int64_t woke_for;    /* index of the last job for which somebody was woken */

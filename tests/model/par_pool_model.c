@@ -289,7 +289,7 @@ static const struct model models[] = {
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_fork_is_joined_by_leapfrogging",
      a_fork_is_joined_by_leapfrogging,
-     {.preemptions = 1, .stale_reads = 1, .reduce = true}},
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_fork_is_joined_by_blocking",
      a_fork_is_joined_by_blocking,
      {.preemptions = 1, .stale_reads = 1, .reduce = true}},

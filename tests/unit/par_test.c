@@ -381,6 +381,26 @@ static void the_first_fork_of_a_new_pool_is_seen_by_others(void **state)
         }
 }
 
+/* Each of the first forks is looked at, so a coarse one is seen also after some tiny ones. */
+static void join_long_after_tiny_ones(blz_par *par, void *arg)
+{
+    int counts[2] = {0};
+
+    for (int i = 0; i < 5; i++)
+        blz_par_join(par, mark, &counts[0], mark, &counts[1]);
+    join_long(par, arg);
+}
+
+static void a_coarse_fork_is_seen_after_tiny_ones(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        blz_pool *pool = new_pool(&(blz_pool_options){.threads = 2});
+        run_coarsely(pool, join_long_after_tiny_ones);
+        free_pool(pool);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +417,7 @@ int main(void)
         TEST(more_forks_than_slots_are_all_run),
         TEST(a_branch_is_taken_by_a_worker_that_sleeps),
         TEST(the_first_fork_of_a_new_pool_is_seen_by_others),
+        TEST(a_coarse_fork_is_seen_after_tiny_ones),
     };
     return RUN_TESTS(tests);
 }
