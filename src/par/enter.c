@@ -55,6 +55,12 @@ static worker *take_place(blz_pool *pool)
     return NULL;
 }
 
+/* By the thread that is in. */
+static void change_entries(worker *w, uint32_t by)
+{
+    blz__store(&w->entries, blz__load(&w->entries, RELAXED) + by, RELAXED);
+}
+
 blz_par *blz_pool_enter(blz_pool *named)
 {
     blz_pool *pool = named ? named : blz_pool_default();
@@ -64,7 +70,7 @@ blz_par *blz_pool_enter(blz_pool *named)
     if (!pool || pool_is_forked(pool))
         return NULL;
     if (here) {
-        blz__store(&worker_of(here)->entries, worker_of(here)->entries + 1, RELAXED);
+        change_entries(worker_of(here), 1);
         return here;
     }
     w = take_place(pool);
@@ -95,13 +101,15 @@ static void forget(worker *w)
 void blz_pool_leave(blz_par *par)
 {
     worker *w = worker_of(par);
+    uint32_t entries;
 
     if (!par)
         return;
-    if (w->entries != 1 || w->index < w->pool->nr_workers) {
-        if (w->entries == 0)
-            blz__panic("blz_pool_leave: left more often than entered");
-        blz__store(&w->entries, w->entries - 1, RELAXED);
+    entries = blz__load(&w->entries, RELAXED);
+    if (entries == 0)
+        blz__panic("blz_pool_leave: left more often than entered");
+    if (entries > 1 || w->index < w->pool->nr_workers) {
+        change_entries(w, -1u);
         return;
     }
     if (par->tail != blz__load(&par->bottom, RELAXED))
