@@ -45,11 +45,13 @@ struct blz_sort_kernels_ {
     void (*merge)(const char *a, size_t na, const char *b, size_t nb, char *out, void *arg);
     /* The length of the run at the beginning: ascending, or (*down) strictly descending. */
     size_t (*run)(const char *v, size_t n, bool *down, void *arg);
-    /* Writes down the bucket of each element, and counts them. */
+    /* Counts the elements of each bucket, and writes down which is whose (a radix sort need not:
+     * it sees that again). */
     void (*classify)(const struct blz_sort_split_ *by, const char *v, size_t n, uint16_t *ids,
                      size_t *counts, void *arg);
     /* Moves each element to where its bucket has got to. */
-    void (*scatter)(const char *v, const uint16_t *ids, size_t n, char **to);
+    void (*scatter)(const struct blz_sort_split_ *by, const char *v, const uint16_t *ids, size_t n,
+                    char **to);
     /* Moves what is less than the first (or: no greater) to the front, then the first itself;
      * tells where that is. */
     size_t (*partition)(char *v, size_t n, bool with_equals, void *arg);
@@ -59,9 +61,9 @@ struct blz_sort_kernels_ {
 
 #define BLZ_SORT_INLINE_ static inline __attribute__((always_inline))
 
-/* Two are too few to keep the processor busy, and more than it has registers are too many. */
-#define BLZ_SORT_LANES_  4
-#define BLZ_SORT_UNROLL_ _Pragma("GCC unroll 4")
+/* Fewer do not keep the processor busy, and for more it has not the registers. */
+#define BLZ_SORT_LANES_  6
+#define BLZ_SORT_UNROLL_ _Pragma("GCC unroll 6")
 
 BLZ_SORT_INLINE_ void blz_sort_copy_(char *to, const char *from, size_t size)
 {
@@ -318,7 +320,7 @@ BLZ_SORT_INLINE_ void blz_sort_classify_(const struct blz_sort_split_ *by, const
     size_t i = 0;
 
     for (; i + BLZ_SORT_LANES_ <= n; i += BLZ_SORT_LANES_) {
-        size_t node[BLZ_SORT_LANES_] = {1, 1, 1, 1};
+        size_t node[BLZ_SORT_LANES_] = {1, 1, 1, 1, 1, 1};
 
         for (unsigned level = 0; level < by->log; level++) {
             BLZ_SORT_UNROLL_
@@ -338,15 +340,20 @@ BLZ_SORT_INLINE_ void blz_sort_classify_(const struct blz_sort_split_ *by, const
 
 /* The line after the one that is written to will be needed: there are too many streams for the
  * processor to notice by itself. */
+BLZ_SORT_INLINE_ void blz_sort_move_(const char *element, char **to, size_t s)
+{
+    char *place = *to;
+
+    blz_sort_copy_(place, element, s);
+    __builtin_prefetch(place + 64, 1);
+    *to = place + s;
+}
+
 BLZ_SORT_INLINE_ void blz_sort_scatter_(const char *v, const uint16_t *ids, size_t n, char **to,
                                         size_t s)
 {
     for (size_t i = 0; i < n; i++) {
-        char *place = to[ids[i]];
-
-        blz_sort_copy_(place, v + i * s, s);
-        __builtin_prefetch(place + 64, 1);
-        to[ids[i]] = place + s;
+        blz_sort_move_(v + i * s, &to[ids[i]], s);
     }
 }
 
@@ -408,7 +415,7 @@ BLZ_API int blz_par_sort_cached_(blz_par *par, const struct blz_sort_cached_ *ca
 
 #define BLZ_SORT_DEFINED_ static inline __attribute__((unused))
 
-/* All but `less` and `classify`, which sorts by comparison and radix sorts do differently. */
+/* All but `less`, `classify` and `scatter`, which sorts by comparison and radix sorts do differently. */
 #define BLZ_SORT_COMMON_KERNELS_(name, type)                                                   \
     BLZ_SORT_DEFINED_ void name##_leaf_(char *v, char *spare, size_t n, bool into_spare,       \
                                         void *arg)                                             \
@@ -424,11 +431,6 @@ BLZ_API int blz_par_sort_cached_(blz_par *par, const struct blz_sort_cached_ *ca
     {                                                                                          \
         return blz_sort_run_(v, n, down, sizeof(type), name##_less_, arg);                     \
     }                                                                                          \
-    BLZ_SORT_DEFINED_ void name##_scatter_(const char *v, const uint16_t *ids, size_t n,       \
-                                           char **to)                                          \
-    {                                                                                          \
-        blz_sort_scatter_(v, ids, n, to, sizeof(type));                                        \
-    }                                                                                          \
     BLZ_SORT_DEFINED_ size_t name##_partition_(char *v, size_t n, bool with_equals, void *arg) \
     {                                                                                          \
         return blz_sort_partition_(v, n, with_equals, sizeof(type), name##_less_, arg);        \
@@ -441,6 +443,12 @@ BLZ_API int blz_par_sort_cached_(blz_par *par, const struct blz_sort_cached_ *ca
                                             size_t n, uint16_t *ids, size_t *counts, void *arg) \
     {                                                                                           \
         blz_sort_classify_(by, v, n, ids, counts, sizeof(type), name##_less_, arg);             \
+    }                                                                                           \
+    BLZ_SORT_DEFINED_ void name##_scatter_(const struct blz_sort_split_ *by, const char *v,     \
+                                           const uint16_t *ids, size_t n, char **to)            \
+    {                                                                                           \
+        (void)by;                                                                               \
+        blz_sort_scatter_(v, ids, n, to, sizeof(type));                                         \
     }                                                                                           \
     __attribute__((unused)) static const struct blz_sort_kernels_ name##_kernels_ = {           \
         sizeof(type), __alignof__(type), name##_less_,    name##_leaf_,      name##_merge_,     \

@@ -61,6 +61,9 @@ void *blz__pages_map(size_t size);
 void blz__pages_prefault(void *pages, size_t size);
 void blz__pages_unmap(void *pages, size_t size);
 
+/* Memory of any origin that will all be used: huge pages where the system has them. A wish. */
+void blz__pages_want_huge(void *memory, size_t size);
+
 /* CPUs that this process may use: affinity and cgroup quota, rounded up; at least 1. */
 unsigned blz__cpu_count(void);
 

@@ -209,6 +209,16 @@ void blz__pages_unmap(void *pages, size_t size)
     munmap(pages, size);
 }
 
+/* The kernel takes whole pages only. What lies around them is left as it is. */
+void blz__pages_want_huge(void *memory, size_t size)
+{
+    uintptr_t page = 4096, begin = ((uintptr_t)memory + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)memory + size) & ~(page - 1);
+
+    if (begin < end)
+        madvise((char *)memory + (begin - (uintptr_t)memory), end - begin, MADV_HUGEPAGE);
+}
+
 /* ---- CPUs ---- */
 
 unsigned blz__cpu_count(void)

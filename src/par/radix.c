@@ -82,11 +82,20 @@ static inline uint64_t key_f64(const void *from)
         uint64_t mask = ((uint64_t)1 << by->log) - 1;                                       \
         unsigned shift = by->shift;                                                         \
                                                                                             \
-        (void)arg;                                                                          \
+        (void)arg, (void)ids;                                                               \
+        for (size_t i = 0; i < n; i++)                                                      \
+            counts[key(v + i * sizeof(type)) >> shift & mask]++;                            \
+    }                                                                                       \
+    static void name##_scatter_(const struct blz_sort_split_ *by, const char *v,            \
+                                const uint16_t *ids, size_t n, char **to)                   \
+    {                                                                                       \
+        uint64_t mask = ((uint64_t)1 << by->log) - 1;                                       \
+        unsigned shift = by->shift;                                                         \
+                                                                                            \
+        (void)ids;                                                                          \
         for (size_t i = 0; i < n; i++) {                                                    \
-            uint64_t bucket = key(v + i * sizeof(type)) >> shift & mask;                    \
-            ids[i] = (uint16_t)bucket;                                                      \
-            counts[bucket]++;                                                               \
+            const char *element = v + i * sizeof(type);                                     \
+            blz_sort_move_(element, &to[key(element) >> shift & mask], sizeof(type));       \
         }                                                                                   \
     }                                                                                       \
     static uint64_t name##_differing_(const char *v, size_t n)                              \

@@ -29,6 +29,7 @@ typedef struct span {
     size_t n;
     bool into_spare;
     unsigned levels; /* of distributions that are left */
+    unsigned bits;   /* radix: bits of the keys that may differ; 0: not known */
 } span;
 
 static inline char *sort_at(const sorter *s, const char *v, size_t i)
@@ -77,6 +78,8 @@ static inline size_t sort_nr_buckets(const struct blz_sort_split_ *by)
 
 static inline bool sort_are_equal(const struct blz_sort_split_ *by, size_t bucket)
 {
+    if (!by->tree)
+        return by->shift == 0;
     return by->equal && bucket % 2 == 0 && bucket > 0;
 }
 

@@ -42,7 +42,7 @@ static BLZ_NOINLINE void distribute_alone(const sorter *s, const span *sp,
         ends[i] = place;
         place = sort_at(s, place, counts[i]);
     }
-    s->k->scatter(sp->v, sp->ids, sp->n, ends); /* each goes on to its end */
+    s->k->scatter(by, sp->v, sp->ids, sp->n, ends); /* each goes on to its end */
 }
 
 /* ---- by several ---- */
@@ -80,7 +80,8 @@ static BLZ_NOINLINE void scatter_block(const distribution *d, size_t i)
 
     for (size_t bucket = 0; bucket < d->nr_buckets; bucket++)
         places[bucket] = sort_at(d->s, d->sp->spare, d->tables[i * d->nr_buckets + bucket]);
-    d->s->k->scatter(sort_at(d->s, d->sp->v, begin), d->sp->ids + begin, end - begin, places);
+    d->s->k->scatter(d->by, sort_at(d->s, d->sp->v, begin), d->sp->ids + begin, end - begin,
+                     places);
 }
 
 static int scatter_blocks(blz_par *par, size_t begin, size_t end, void *arg)

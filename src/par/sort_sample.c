@@ -17,24 +17,32 @@ enum {
     MANY = 1 << 20,      /* those are many */
     SAMPLE_OF_MANY = 16, /* elements of the sample for a bucket */
     SAMPLE_OF_SOME = 2,
+    WANTED_DIGIT = 16, /* the same where buckets are cheaper */
+    MAX_LOG_DIGIT = 10,
 };
 
-static unsigned log_of_buckets(size_t n)
+static unsigned log_of_buckets(size_t n, size_t wanted, unsigned most)
 {
-    unsigned most = n >= MANY ? MAX_LOG_OF_MANY : MAX_LOG, log = 1;
+    unsigned log = 1;
 
-    while (log < most && n >> log > WANTED)
+    while (log < most && n >> log > wanted)
         log++;
     return log;
 }
 
 /* ---- by digits ---- */
 
-static bool choose_digit(const sorter *s, const span *sp, struct blz_sort_split_ *by)
+static unsigned differing_bits(const sorter *s, const span *sp)
 {
     uint64_t differing = s->k->differing(sp->v, sp->n);
-    unsigned bits = differing ? 64 - (unsigned)__builtin_clzll(differing) : 0;
-    unsigned log = log_of_buckets(sp->n);
+
+    return differing ? 64 - (unsigned)__builtin_clzll(differing) : 0;
+}
+
+static bool choose_digit(const sorter *s, const span *sp, struct blz_sort_split_ *by)
+{
+    unsigned bits = sp->bits ? sp->bits : differing_bits(s, sp);
+    unsigned log = log_of_buckets(sp->n, WANTED_DIGIT, MAX_LOG_DIGIT);
 
     if (bits == 0)
         return false;
@@ -96,7 +104,8 @@ static void fill_up(const sorter *s, char *sorted, size_t kept, struct blz_sort_
 static void choose_splitters(const sorter *s, const span *sp, struct blz_sort_split_ *by)
 {
     size_t each = sp->n >= MANY ? SAMPLE_OF_MANY : SAMPLE_OF_SOME;
-    size_t nr = ((size_t)1 << log_of_buckets(sp->n)) - 1;
+    unsigned most = sp->n >= MANY ? MAX_LOG_OF_MANY : MAX_LOG;
+    size_t nr = ((size_t)1 << log_of_buckets(sp->n, WANTED, most)) - 1;
     char *sorted = sp->spare; /* on top of the sample, which is used up from below */
     size_t kept;
 

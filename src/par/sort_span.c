@@ -57,8 +57,11 @@ static void sort_bucket(blz_par *par, const buckets *b, size_t bucket)
         .n = (size_t)(b->ends[bucket] - start) / size,
         .into_spare = !b->parent->into_spare,
         .levels = b->parent->levels - 1,
+        .bits = b->by->shift,
     };
 
+    if (sp.n > b->parent->n / 8)
+        sp.bits = 0; /* perhaps more is the same in all of them */
     if (sort_are_equal(b->by, bucket))
         settle(b->s, &sp);
     else if (sp.n > 0)
@@ -117,10 +120,10 @@ static void run_half(blz_par *par, blz_par_job *job)
 static void sort_by_merging(blz_par *par, const sorter *s, const span *sp)
 {
     size_t middle = sp->n / 2;
-    span left = {sp->v, sp->spare, sp->ids, middle, !sp->into_spare, 0};
+    span left = {sp->v, sp->spare, sp->ids, middle, !sp->into_spare, 0, 0};
     half right = {.s = s,
                   .sp = {sort_at(s, sp->v, middle), sort_at(s, sp->spare, middle), sp->ids + middle,
-                         sp->n - middle, !sp->into_spare, 0}};
+                         sp->n - middle, !sp->into_spare, 0, 0}};
     const char *from = sp->into_spare ? sp->v : sp->spare;
 
     if (sp->n <= SORT_SHARED / 8) {
@@ -166,7 +169,9 @@ void blz__sort_span(blz_par *par, const sorter *s, const span *sp)
 
 /* ---- memory ---- */
 
-/* Elements, then their buckets. */
+enum { HUGE = 1 << 23 }; /* bytes; it takes a few huge pages to make up for asking */
+
+/* Elements, then (but for radix sorts) their buckets. */
 static size_t ids_offset(const sorter *s, size_t n)
 {
     return (n * s->k->size + BLZ_CACHE_LINE - 1) & ~(size_t)(BLZ_CACHE_LINE - 1);
@@ -174,7 +179,7 @@ static size_t ids_offset(const sorter *s, size_t n)
 
 static size_t room_size(const sorter *s, size_t n)
 {
-    return ids_offset(s, n) + n * sizeof(uint16_t);
+    return ids_offset(s, n) + (s->k->differing ? 0 : n * sizeof(uint16_t));
 }
 
 void *blz__sort_get_room(blz_par *par, const sorter *s, char *v, size_t n, span *sp)
@@ -183,8 +188,11 @@ void *blz__sort_get_room(blz_par *par, const sorter *s, char *v, size_t n, span 
 
     if (s->k->align <= BLZ_CACHE_LINE && n <= (SIZE_MAX - BLZ_CACHE_LINE) / (s->k->size + 2))
         room = blz__par_alloc(par, room_size(s, n));
+    if (room && room_size(s, n) >= HUGE)
+        blz__pages_want_huge(room, room_size(s, n));
     if (room)
-        *sp = (span){v, room, (uint16_t *)(void *)(room + ids_offset(s, n)), n, false, SORT_LEVELS};
+        *sp = (span){v,           room, (uint16_t *)(void *)(room + ids_offset(s, n)), n, false,
+                     SORT_LEVELS, 0};
     return room;
 }
 
