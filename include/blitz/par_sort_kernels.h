@@ -62,8 +62,8 @@ struct blz_sort_kernels_ {
 #define BLZ_SORT_INLINE_ static inline __attribute__((always_inline))
 
 /* Fewer do not keep the processor busy, and for more it has not the registers. */
-#define BLZ_SORT_LANES_  6
-#define BLZ_SORT_UNROLL_ _Pragma("GCC unroll 6")
+#define BLZ_SORT_LANES_  8
+#define BLZ_SORT_UNROLL_ _Pragma("GCC unroll 8")
 
 BLZ_SORT_INLINE_ void blz_sort_copy_(char *to, const char *from, size_t size)
 {
@@ -200,11 +200,11 @@ BLZ_SORT_INLINE_ void blz_sort_four_(const char *v, char *out, size_t s, blz_sor
     blz_sort_copy_(out + 3 * s, max, s);
 }
 
-/* By insertion, for a few; hole: room for one. */
-BLZ_SORT_INLINE_ void blz_sort_insert_(char *v, size_t n, char *hole, size_t s,
+/* By insertion, for a few, of which the first `sorted` are in order; hole: room for one. */
+BLZ_SORT_INLINE_ void blz_sort_insert_(char *v, size_t sorted, size_t n, char *hole, size_t s,
                                        blz_sort_less_fn_ less, void *arg)
 {
-    for (size_t i = 1; i < n; i++) {
+    for (size_t i = sorted; i < n; i++) {
         size_t j = i;
 
         blz_sort_copy_(hole, v + i * s, s);
@@ -212,6 +212,20 @@ BLZ_SORT_INLINE_ void blz_sort_insert_(char *v, size_t n, char *hole, size_t s,
             blz_sort_copy_(v + j * s, v + (j - 1) * s, s);
         blz_sort_copy_(v + j * s, hole, s);
     }
+}
+
+/* Fewer than eight; other: room for four. */
+BLZ_SORT_INLINE_ void blz_sort_few_(char *v, char *other, size_t n, size_t s,
+                                    blz_sort_less_fn_ less, void *arg)
+{
+    size_t sorted = 1;
+
+    if (n >= 4) {
+        blz_sort_four_(v, other, s, less, arg);
+        blz_sort_copy_(v, other, 4 * s);
+        sorted = 4;
+    }
+    blz_sort_insert_(v, sorted, n, other, s, less, arg);
 }
 
 /* Sorts each eight of v, the rest at the end too, into `to`, which is v or the spare array. */
@@ -231,7 +245,7 @@ BLZ_SORT_INLINE_ void blz_sort_eights_(char *v, char *spare, size_t n, char *to,
     if (i < n) {
         if (to != v)
             memcpy(spare + i * s, v + i * s, (n - i) * s);
-        blz_sort_insert_(to + i * s, n - i, other + i * s, s, less, arg);
+        blz_sort_few_(to + i * s, other + i * s, n - i, s, less, arg);
     }
 }
 
@@ -320,7 +334,7 @@ BLZ_SORT_INLINE_ void blz_sort_classify_(const struct blz_sort_split_ *by, const
     size_t i = 0;
 
     for (; i + BLZ_SORT_LANES_ <= n; i += BLZ_SORT_LANES_) {
-        size_t node[BLZ_SORT_LANES_] = {1, 1, 1, 1, 1, 1};
+        size_t node[BLZ_SORT_LANES_] = {1, 1, 1, 1, 1, 1, 1, 1};
 
         for (unsigned level = 0; level < by->log; level++) {
             BLZ_SORT_UNROLL_
