@@ -144,18 +144,20 @@ void blz__par_start(blz_pool *pool, root *r)
 /* A computation that a thread waits for, perhaps a worker of another pool. */
 struct awaited {
     root root;
-    sleep_state *sleep;
+    blz_pool *pool; /* of who waits, or NULL */
     uint32_t index;
 };
 
 static void wake_waiter(root *r)
 {
     struct awaited *a = blz_container_of(r, struct awaited, root);
-    sleep_state *sleep = a->sleep;
+    blz_pool *pool = a->pool;
     uint32_t index = a->index;
 
-    if (latch_set(&r->latch)) /* it is gone now */
-        blz__par_sleep_wake(sleep, index);
+    if (latch_set(&r->latch)) /* it is gone now, but for its pool */
+        blz__par_sleep_wake(&pool->sleep, index);
+    if (pool)
+        blz__fetch_sub(&pool->nr_wakers, 1u, RELEASE); /* pairs with wait_for_wakers */
 }
 
 static void run_there(blz_pool *pool, blz_par_fn fn, void *arg)
@@ -164,8 +166,9 @@ static void run_there(blz_pool *pool, blz_par_fn fn, void *arg)
     struct awaited a = {.root = {.fn = fn, .arg = arg, .finish = wake_waiter}};
 
     if (w) {
-        a.sleep = &w->pool->sleep;
+        a.pool = w->pool;
         a.index = w->index;
+        blz__fetch_add(&w->pool->nr_wakers, 1u, RELAXED); /* which is not freed before this ends */
     }
     blz__par_start(pool, &a.root);
     blz__par_wait_outside(w, pool, &a.root.latch);

@@ -159,6 +159,14 @@ int blz_pool_new(blz_pool **out, const blz_pool_options *options)
     return 0;
 }
 
+/* A thread of this pool, whose computation in another one is over, may be here before the thread
+ * there has gone through with waking it. */
+static void wait_for_wakers(const blz_pool *pool)
+{
+    while (blz__load(&pool->nr_wakers, ACQUIRE)) /* pairs with the release in wake_waiter */
+        blz__thread_yield();
+}
+
 static bool has_guests(const blz_pool *pool)
 {
     for (uint32_t i = pool->nr_workers; i < pool_nr_in_use(pool); i++)
@@ -178,6 +186,7 @@ int blz_pool_free(blz_pool *pool)
     if (has_guests(pool))
         return -EBUSY;
     end_threads(pool, pool->nr_workers);
+    wait_for_wakers(pool);
     for (uint32_t i = 0; i < blz_pool_indices(pool); i++)
         blz__par_tasks_free(&pool->workers[i]);
     blz__par_pile_free(pool);

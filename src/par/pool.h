@@ -84,7 +84,8 @@ struct blz_pool {
     inject_queue injected;
     task_pile pile;
     broadcast_list broadcasts;
-    uint32_t nr_started;                    /* also a futex: blz_pool_new waits for all */
+    uint32_t nr_wakers;  /* threads of other pools that are to wake one of this */
+    uint32_t nr_started; /* also a futex: blz_pool_new waits for all */
     blz__cache_aligned uint64_t calm_until; /* ticks; jobs were too small to share lately */
 };
 

@@ -28,7 +28,7 @@ size_t blz__sort_find_runs(const sorter *s, char *v, size_t n, size_t *ends)
         bool down;
         size_t len = s->k->run(sort_at(s, v, begin), n - begin, &down, s->arg);
 
-        if (len <= n / LONG_RUNS && ++nr_short > MAX_SHORT_RUNS) /* fewer than LONG_RUNS are longer */
+        if (len <= n / LONG_RUNS && ++nr_short > MAX_SHORT_RUNS) /* LONG_RUNS cannot be longer */
             return 0;
         if (down)
             reverse(s, sort_at(s, v, begin), len);

@@ -270,6 +270,29 @@ static void a_pool_runs_in_another(void)
     free_pool(t.pool);
 }
 
+static void do_nothing(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+}
+
+static void run_nothing(void *arg)
+{
+    blz_pool_run(arg, do_nothing, NULL);
+}
+
+/* Its worker is woken by another computation, just when the inner pool is about to wake it. */
+static void a_pool_ends_before_the_one_that_it_ran_in(void)
+{
+    blz_pool *outer = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    struct through t = {new_pool(1, BLZ_PAR_WAIT_STEAL), 0};
+    model_thread other = model_start(run_nothing, outer);
+
+    blz_pool_run(outer, run_through, &t);
+    model_join(other);
+    free_pool(outer);
+    free_pool(t.pool);
+}
+
 static const struct model models[] = {
     {"a_pool_starts_and_ends", a_pool_starts_and_ends, {.preemptions = 2}},
     {"a_computation_is_run_and_its_result_seen",
@@ -302,6 +325,9 @@ static const struct model models[] = {
      {.preemptions = 1, .stale_reads = 1, .reduce = true}},
     {"a_pool_runs_in_another",
      a_pool_runs_in_another,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_pool_ends_before_the_one_that_it_ran_in",
+     a_pool_ends_before_the_one_that_it_ran_in,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
 };
 
