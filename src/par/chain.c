@@ -16,21 +16,14 @@
  * one up, and those are written at the end, when everything is known. The blocks that a thread
  * holds are the accumulator of the loop (range.h): it keeps them from leaf to leaf.
  *
- * | state of a block | who may write before[i + 1] | how |
- * |---|---|---|
- * | EMPTY, i == frontier | the one who has block i | writes block i, its carry is there |
- * | SUMMED, i == frontier | who holds the lock      | before[i] + sums[i] |
- * | THROUGH              | nobody any more         | |
- *
- * before[i] is known for i <= frontier. The frontier moves under a lock that is only tried: past
- * blocks that are not EMPTY. A summed block is written when the frontier is beyond it; its own
- * before[i] is nobody else's then, and is its carry.
+ * What is known so far, and who finds out, is in frontier.h.
  *
  * The blocks are so small that some of them fit into a core's cache, and so large that what happens
  * between them does not count: 64 KiB, or less if the operation is slow. How slow is found by doing
  * the beginning serially, for about ten microseconds; what is over by then never was parallel.
  */
 #include "par/blocks.h"
+#include "par/frontier.h"
 
 #include <blitz/par_reduce.h>
 
@@ -40,20 +33,16 @@ enum { BLOCK_BYTES = 1 << 16, PROBE_FIRST = 32, HELD = 6 };
 
 static const double probe_ns = 10000;
 
-enum block_state { EMPTY, SUMMED, THROUGH };
-
 typedef struct chain {
     const struct blz_par_chain_ *ops;
     const blz_par_options *options;
     size_t origin, block, nr; /* where the first block begins; their length, their number */
     char *before, *sums;      /* nr + 1 and nr values */
     size_t *given_up;         /* blocks that are summed, but not written */
-    uint8_t *states;
     size_t memory_size;
-    _Alignas(BLZ_CACHE_LINE) size_t next; /* block that nobody has had */
-    _Alignas(BLZ_CACHE_LINE) size_t frontier;
-    uint32_t is_advancing;
+    blz__cache_aligned size_t next; /* block that nobody has had */
     size_t nr_given_up;
+    frontier frontier;
 } chain;
 
 const blz_par_options blz__par_defaults = {0};
@@ -80,48 +69,17 @@ static int write_block(chain *c, size_t i, void *carry)
     return c->ops->write(c->ops->arg, begin_of(c, i), end_of(c, i), carry, false);
 }
 
-static void set_state(chain *c, size_t i, enum block_state state)
+static void add_sum(void *arg, size_t i)
 {
-    blz__store(&c->states[i], (uint8_t)state, RELEASE); /* pairs with the acquire in advance */
+    chain *c = arg;
+
+    memcpy(value_at(c->before, c, i + 1), value_at(c->before, c, i), c->ops->value_size);
+    c->ops->add(c->ops->arg, value_at(c->before, c, i + 1), value_at(c->sums, c, i));
 }
 
-/* ---- the frontier ---- */
-
-static size_t frontier_of(const chain *c)
-{
-    return blz__load(&c->frontier, ACQUIRE); /* pairs with the release in advance_locked */
-}
-
-static enum block_state state_of(const chain *c, size_t i)
-{
-    /* acquire: pairs with the release in set_state */
-    return i < c->nr ? (enum block_state)blz__load(&c->states[i], ACQUIRE) : EMPTY;
-}
-
-static void advance_locked(chain *c)
-{
-    size_t i = blz__load(&c->frontier, RELAXED); /* only moves under the lock */
-    enum block_state state;
-
-    for (; (state = state_of(c, i)) != EMPTY; i++) {
-        if (state == SUMMED) {
-            memcpy(value_at(c->before, c, i + 1), value_at(c->before, c, i), c->ops->value_size);
-            c->ops->add(c->ops->arg, value_at(c->before, c, i + 1), value_at(c->sums, c, i));
-        }
-        blz__store(&c->frontier, i + 1, RELEASE); /* pairs with the acquire in frontier_of */
-    }
-}
-
-/* Moves it as far as it goes, unless somebody else is about to. */
 static void advance(chain *c)
 {
-    if (state_of(c, blz__load(&c->frontier, RELAXED)) == EMPTY)
-        return;
-    /* acquire: pairs with the release below, for the values that the last holder wrote */
-    if (blz__load(&c->is_advancing, RELAXED) || blz__swap(&c->is_advancing, 1u, ACQUIRE))
-        return;
-    advance_locked(c);
-    blz__store(&c->is_advancing, 0u, RELEASE); /* pairs with the acquire above */
+    frontier_advance(&c->frontier, add_sum, c);
 }
 
 /* ---- blocks in parallel ---- */
@@ -148,7 +106,7 @@ static void give_up_oldest(chain *c, held *h)
 
 static int write_held(chain *c, held *h)
 {
-    while (h->nr > 0 && h->blocks[0] < frontier_of(c)) {
+    while (h->nr > 0 && frontier_has_passed(&c->frontier, h->blocks[0])) {
         size_t i = h->blocks[0];
         int rc = cancelled(c->options);
 
@@ -170,7 +128,7 @@ static int write_through(chain *c, size_t i)
     memcpy(carry, value_at(c->before, c, i), c->ops->value_size);
     rc = write_block(c, i, carry);
     if (rc == 0)
-        set_state(c, i, THROUGH);
+        frontier_mark(&c->frontier, i, BLOCK_THROUGH);
     return rc;
 }
 
@@ -180,7 +138,7 @@ static int sum_up(chain *c, held *h, size_t i)
 
     if (rc < 0)
         return rc;
-    set_state(c, i, SUMMED);
+    frontier_mark(&c->frontier, i, BLOCK_SUMMED);
     if (h->nr == HELD)
         give_up_oldest(c, h);
     h->blocks[h->nr++] = i;
@@ -194,7 +152,7 @@ static int do_next_block(chain *c, held *h)
 
     if (rc < 0)
         return rc;
-    rc = frontier_of(c) == i ? write_through(c, i) : sum_up(c, h, i);
+    rc = frontier_at(&c->frontier) == i ? write_through(c, i) : sum_up(c, h, i);
     if (rc < 0)
         return rc;
     advance(c);
@@ -252,7 +210,8 @@ static bool allocate(blz_par *par, chain *c)
         return false;
     c->sums = c->before + (c->nr + 1) * c->ops->value_size;
     c->given_up = (size_t *)(void *)(c->before + values);
-    c->states = (uint8_t *)c->before + values + places;
+    c->frontier.states = (uint8_t *)c->before + values + places;
+    c->frontier.nr = c->nr;
     return true;
 }
 
@@ -265,7 +224,7 @@ static int do_in_parallel(blz_par *par, chain *c, void *value)
     int rc;
 
     memcpy(c->before, value, c->ops->value_size);
-    memset(c->states, 0, c->nr);
+    memset(c->frontier.states, 0, c->nr);
     rc = blz_par_reduce(par, c->nr, &reducer, c, &h, &o);
     if (rc < 0)
         return rc;
