@@ -179,29 +179,33 @@ enum { BLZ_PAR_SMALL_ = 16 /* bytes */ };
         return 0;                                                                        \
     }
 
-/* To two places: s->rest grows upwards, or (if it is NULL) downwards from the end of s->out. */
-#define BLZ_PAR_SPLIT_KERNEL_(function, name, type)                                      \
-    BLZ_PAR_DEFINED_ int function(void *argument, size_t begin, size_t end, void *carry, \
-                                  bool first)                                            \
-    {                                                                                    \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;      \
-        const type *in = (const type *)s->in;                                            \
-        size_t kept = *(size_t *)carry, left = begin - kept;                             \
-        type *out = (type *)s->out, *rest = (type *)s->rest;                             \
-        type *last = out + s->n - 1;                                                     \
-        void *arg = s->arg;                                                              \
-                                                                                         \
-        (void)first;                                                                     \
-        for (size_t i = begin; i < end; i++) {                                           \
-            bool keep = name##_keep_(in, i, arg);                                        \
-            type *place = keep ? out + kept : rest ? rest + left : last - left;          \
-                                                                                         \
-            *place = in[i];                                                              \
-            kept += keep;                                                                \
-            left += !keep;                                                               \
-        }                                                                                \
-        *(size_t *)carry = kept;                                                         \
-        return 0;                                                                        \
+/*
+ * To two places: s->rest grows upwards, or (if it is NULL) downwards from the end of s->out. Which
+ * of the two is not left to a branch either.
+ */
+#define BLZ_PAR_SPLIT_KERNEL_(function, name, type)                                         \
+    BLZ_PAR_DEFINED_ int function(void *argument, size_t begin, size_t end, void *carry,    \
+                                  bool first)                                               \
+    {                                                                                       \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;         \
+        const type *in = (const type *)s->in;                                               \
+        size_t *nr = (size_t *)carry, left = begin - *nr;                                   \
+        type *out = (type *)s->out + *nr;                                                   \
+        type *rest = s->rest ? (type *)s->rest + left : (type *)s->out + (s->n - 1 - left); \
+        uintptr_t kept = (uintptr_t)out, other = (uintptr_t)rest;                           \
+        uintptr_t step = s->rest ? sizeof(type) : -(uintptr_t)sizeof(type);                 \
+        void *arg = s->arg;                                                                 \
+                                                                                            \
+        (void)first;                                                                        \
+        for (size_t i = begin; i < end; i++) {                                              \
+            uintptr_t keep = name##_keep_(in, i, arg) ? UINTPTR_MAX : 0;                    \
+                                                                                            \
+            *(type *)(other ^ ((kept ^ other) & keep)) = in[i];                             \
+            kept += sizeof(type) & keep;                                                    \
+            other += step & ~keep;                                                          \
+        }                                                                                   \
+        *nr += (kept - (uintptr_t)out) / sizeof(type);                                      \
+        return 0;                                                                           \
     }
 
 #define BLZ_PAR_PACK_FUNCTION_(function, name, type, out_type)                                     \
