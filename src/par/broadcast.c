@@ -18,7 +18,7 @@
 struct broadcast {
     broadcast_node node;
     blz_pool *pool;
-    sleep_state *sleep; /* of who waits, if that is in a pool */
+    blz_pool *waiter; /* the pool of who waits, or NULL */
     uint32_t index;
     uint32_t left;
     uint32_t latch;
@@ -70,7 +70,7 @@ static broadcast_node *next_of(broadcast_list *list, uint32_t number)
 
 static void call(worker *w, struct broadcast *b)
 {
-    sleep_state *sleep = b->sleep;
+    blz_pool *waiter = b->waiter;
     uint32_t index = b->index;
 
     w->broadcast_number = b->node.number;
@@ -79,8 +79,10 @@ static void call(worker *w, struct broadcast *b)
     if (blz__fetch_sub(&b->left, 1u, ACQ_REL) != 1)
         return;
     remove_node(&b->pool->broadcasts, &b->node);
-    if (latch_set(&b->latch)) /* it is gone now */
-        blz__par_sleep_wake(sleep, index);
+    if (latch_set(&b->latch)) /* it is gone now, but for its pool */
+        blz__par_sleep_wake(&waiter->sleep, index);
+    if (waiter)
+        blz__fetch_sub(&waiter->nr_wakers, 1u, RELEASE); /* pairs with wait_for_wakers */
 }
 
 bool blz__par_run_broadcast(worker *w)
@@ -94,8 +96,10 @@ bool blz__par_run_broadcast(worker *w)
     node = next_of(list, w->broadcast_number);
     if (!node)
         return false;
+    blz__par_sleep_end_looking(&w->pool->sleep); /* it may take long */
     blz__par_fresh_fuel(w, false);
     call(w, blz_container_of(node, struct broadcast, node));
+    blz__par_sleep_begin_looking(&w->pool->sleep);
     return true;
 }
 
@@ -109,19 +113,21 @@ static void wake_all(blz_pool *pool)
 int blz_pool_broadcast(blz_pool *named, blz_par_fn fn, void *arg)
 {
     blz_pool *pool = named ? named : blz_pool_default();
-    worker *w = blz__par_current ? worker_of(blz__par_current) : NULL;
+    blz_par *here = blz__par_context_in(pool), *waits_in = here ? here : blz__par_current;
+    worker *w = waits_in ? worker_of(waits_in) : NULL; /* one of the pool calls it meanwhile */
     struct broadcast b = {.node = {.fn = fn, .arg = arg}, .pool = pool};
 
     if (!pool)
         return -EAGAIN;
     if (pool_is_forked(pool))
         return -EOWNERDEAD;
-    if (blz__par_context_in(pool) && w->tasks.frame != &w->tasks.base)
+    if (here && w->tasks.frame != &w->tasks.base)
         return -EDEADLK;
     b.left = pool->nr_workers;
     if (w) {
-        b.sleep = &w->pool->sleep;
+        b.waiter = w->pool;
         b.index = w->index;
+        blz__fetch_add(&w->pool->nr_wakers, 1u, RELAXED); /* which is not freed before this ends */
     }
     add(&pool->broadcasts, &b.node);
     wake_all(pool);

@@ -156,7 +156,7 @@ void blz__par_wait_for_all(worker *w, const blz_pool *pool, uint32_t *latch);
 
 /* ---- broadcast.c ---- */
 
-/* Calls the next function that all workers call, if this one has not. */
+/* Calls the next function that all workers call, if this one has not. [worker, looking for work] */
 bool blz__par_run_broadcast(worker *w);
 
 /* ---- join.c ---- */

@@ -2,6 +2,7 @@
 /* Joins of many branches, yields, broadcasts, memory of each thread. */
 #include "harness.h"
 
+#include <sched.h>
 #include <string.h>
 
 enum { MAX_THREADS = 4 };
@@ -248,6 +249,86 @@ static void broadcasts_of_several_threads_are_all_called(void **state)
     free_pool(calls.pool);
 }
 
+/* ---- a pool while one of its threads is in a broadcast ---- */
+
+struct held_up {
+    blz_pool *pool;
+    struct event held, go;
+    int calls;
+};
+
+static void hold_up_the_first(blz_par *par, void *arg)
+{
+    struct held_up *h = arg;
+
+    (void)par;
+    if (__atomic_fetch_add(&h->calls, 1, __ATOMIC_RELAXED) == 0) {
+        event_post(&h->held);
+        event_wait(&h->go, 1);
+    }
+}
+
+static void *broadcast_and_hold_up(void *arg)
+{
+    struct held_up *h = arg;
+
+    check(blz_pool_broadcast(h->pool, hold_up_the_first, h) == 0);
+    return NULL;
+}
+
+static void let_go(blz_par *par, void *arg)
+{
+    (void)par;
+    event_post(&((struct held_up *)arg)->go);
+}
+
+static void who_is_in_a_broadcast_does_not_count_as_looking_for_work(void **state)
+{
+    struct held_up h = {new_pool(2, BLZ_PAR_WAIT_LEAPFROG), EVENT_INIT, EVENT_INIT, 0};
+    blz_par_stats stats = {0};
+    pthread_t thread;
+
+    (void)state;
+    thread = start_thread(broadcast_and_hold_up, &h);
+    event_wait(&h.held, 1);
+    /* The other one has called it, and sleeps again. */
+    while (__atomic_load_n(&h.calls, __ATOMIC_RELAXED) != 2 || stats.sleeping != 1) {
+        sched_yield();
+        blz_pool_stats(h.pool, &stats);
+    }
+    assert_int_equal(blz_pool_run(h.pool, let_go, &h), 0);
+    join_thread(thread);
+    free_pool(h.pool);
+}
+
+struct two_pools {
+    struct tally calls;
+    blz_pool *other;
+};
+
+/* It is still one of the threads that call it. */
+static void broadcast_from_another_pool(blz_par *par, void *arg)
+{
+    struct two_pools *both = arg;
+    blz_par *guest = blz_pool_enter(both->other);
+
+    check(guest && guest != par);
+    check(blz_pool_broadcast(both->calls.pool, count_thread, &both->calls) == 0);
+    blz_pool_leave(guest);
+}
+
+static void a_thread_that_has_entered_another_pool_broadcasts(void **state)
+{
+    struct two_pools both = {.calls = {.pool = new_pool(2, BLZ_PAR_WAIT_LEAPFROG)}};
+
+    (void)state;
+    both.other = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    assert_int_equal(blz_pool_run(both.calls.pool, broadcast_from_another_pool, &both), 0);
+    check_counts(&both.calls, 1);
+    free_pool(both.other);
+    free_pool(both.calls.pool);
+}
+
 static void try_to_broadcast(blz_par *par, void *arg)
 {
     struct tally *calls = arg;
@@ -370,6 +451,8 @@ int main(void)
         TEST(a_computation_broadcasts),
         TEST(a_guest_broadcasts_to_the_others),
         TEST(broadcasts_of_several_threads_are_all_called),
+        TEST(who_is_in_a_broadcast_does_not_count_as_looking_for_work),
+        TEST(a_thread_that_has_entered_another_pool_broadcasts),
         TEST(who_took_a_job_may_not_broadcast),
         TEST(each_thread_has_an_item_of_its_own),
         TEST(items_are_0_and_apart),
