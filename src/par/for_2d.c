@@ -62,7 +62,7 @@ static void walk_tile(blz_par *par, range_walk *w, tile_loop *l, blz_par_tile ti
         }
         blz_par_fork(par, &right.job, run_part);
         walk_tile(par, w, l, left);
-        if (!blz_par_unfork(par, &right.job))
+        if (!blz_par_unfork_with(par, &right.job, l->loop.waiting))
             return;
         tile = right.tile;
     }

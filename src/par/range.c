@@ -39,6 +39,7 @@ void blz__par_loop_init(range_loop *l, blz_par *par, size_t n, const blz_par_opt
     const blz_pool *pool = worker_of(par)->pool;
 
     l->cancel = options ? options->cancel : NULL;
+    l->waiting = options ? options->waiting : BLZ_PAR_WAIT_DEFAULT;
     l->least = options && options->grain ? options->grain : 1;
     l->most = n / (4 * (size_t)pool_nr_in_use(pool));
     if (l->most < LEAST_MOST)
@@ -138,7 +139,7 @@ static void walk_range(blz_par *par, range_walk *w, size_t begin, size_t end)
         }
         fork_part(par, &right, w, middle, end);
         walk_range(par, w, begin, middle);
-        if (!blz_par_unfork(par, &right.job)) {
+        if (!blz_par_unfork_with(par, &right.job, w->loop->waiting)) {
             absorb(par, w, &right);
             return;
         }
@@ -180,7 +181,7 @@ static void start_half(blz_par *par, range_walk *w, size_t begin, size_t end)
             return;
         fork_part(par, &rest, w, next, end);
         fold(par, w, begin, next);
-        if (!blz_par_unfork(par, &rest.job)) {
+        if (!blz_par_unfork_with(par, &rest.job, w->loop->waiting)) {
             absorb(par, w, &rest);
             return;
         }
@@ -207,7 +208,7 @@ static void start_range(blz_par *par, range_walk *w, size_t begin, size_t end)
     }
     fork_part(par, &right, w, middle, end);
     start_half(par, w, begin, middle);
-    if (blz_par_unfork(par, &right.job))
+    if (blz_par_unfork_with(par, &right.job, w->loop->waiting))
         start_half(par, w, middle, end);
     else
         absorb(par, w, &right);

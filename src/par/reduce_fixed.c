@@ -73,7 +73,7 @@ static void walk_node(blz_par *par, tree *t, size_t begin, size_t end, char *acc
     }
     blz_par_fork(par, &right.job, run_node);
     walk_node(par, t, begin, middle, acc, stack + t->stride);
-    if (blz_par_unfork(par, &right.job))
+    if (blz_par_unfork_with(par, &right.job, t->loop.waiting))
         walk_node(par, t, middle, end, stack, stack + t->stride);
     range_check(&t->loop, t->loop.reducer->combine(acc, stack, t->loop.arg));
 }

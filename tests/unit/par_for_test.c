@@ -95,6 +95,23 @@ static int mark_unevenly(blz_par *par, size_t begin, size_t end, void *arg)
     return mark_range(par, begin, end, arg);
 }
 
+/* However a thread waits, also for parts that take long. */
+static void mark_with_each_wait(blz_par *par, void *arg)
+{
+    (void)arg;
+    for (int w = BLZ_PAR_WAIT_DEFAULT; w <= BLZ_PAR_WAIT_BLOCK; w++) {
+        blz_par_options options = {.waiting = (blz_par_wait)w};
+        check_marks(par, 20, mark_slowly, &options);
+        check_marks(par, MOST, mark_unevenly, &options);
+    }
+}
+
+static void a_loop_waits_in_each_way(void **state)
+{
+    (void)state;
+    in_pools(mark_with_each_wait, NULL);
+}
+
 static void mark_costly_bodies(blz_par *par, void *arg)
 {
     (void)arg;
@@ -425,6 +442,7 @@ int main(void)
         TEST(every_index_is_seen_once_for_every_size),
         TEST(every_index_is_seen_once_for_every_grain_and_pool),
         TEST(every_index_is_seen_once_however_long_it_takes),
+        TEST(a_loop_waits_in_each_way),
         TEST(no_part_is_smaller_than_the_grain),
         TEST(two_elements_run_at_the_same_time),
         TEST(an_error_of_a_body_is_returned),
