@@ -429,7 +429,7 @@ BLZ_API int blz_par_sort_cached_(blz_par *par, const struct blz_sort_cached_ *ca
 
 #define BLZ_SORT_DEFINED_ static inline __attribute__((unused))
 
-/* All but `less`, `classify` and `scatter`, which sorts by comparison and radix sorts do differently. */
+/* All but `less`, `classify` and `scatter`, which radix sorts do differently. */
 #define BLZ_SORT_COMMON_KERNELS_(name, type)                                                   \
     BLZ_SORT_DEFINED_ void name##_leaf_(char *v, char *spare, size_t n, bool into_spare,       \
                                         void *arg)                                             \

@@ -9,43 +9,44 @@
 #include <blitz/par_sort.h>
 
 enum {
-  SORT_LEAF =
-      512, /* at most so many elements are sorted by the leaf kernel alone */
-  SORT_FORK = 2048, /* fewer are not worth a fork */
-  SORT_LEVELS = 6,  /* of distributions; then it is a merge sort */
-  SORT_STACK =
-      4096, /* bytes of an array that is sorted without memory from the heap */
-  SORT_SHARED = 65536 /* more elements are distributed by several threads */
+    SORT_LEAF = 512,    /* at most so many elements are sorted by the leaf kernel alone */
+    SORT_FORK = 2048,   /* fewer are not worth a fork */
+    SORT_LEVELS = 6,    /* of distributions; then it is a merge sort */
+    SORT_STACK = 4096,  /* bytes of an array that is sorted without memory from the heap */
+    SORT_SHARED = 65536 /* more elements are distributed by several threads */
 };
 
 /* One call of a sort. */
 typedef struct sorter {
-  const struct blz_sort_kernels_ *k;
-  void *arg; /* of the comparison */
-  const blz_par_options *options;
+    const struct blz_sort_kernels_ *k;
+    void *arg; /* of the comparison */
+    const blz_par_options *options;
 } sorter;
 
 /* Elements to be sorted, with as much room at `spare`, which is where the
  * result may have to go. */
 typedef struct span {
-  char *v, *spare;
-  uint16_t *ids;
-  size_t n;
-  bool into_spare;
-  unsigned levels; /* of distributions that are left */
-  unsigned bits;   /* radix: bits of the keys that may differ; 0: not known */
+    char *v, *spare;
+    uint16_t *ids;
+    size_t n;
+    bool into_spare;
+    unsigned levels; /* of distributions that are left */
+    unsigned bits;   /* radix: bits of the keys that may differ; 0: not known */
 } span;
 
-static inline char *sort_at(const sorter *s, const char *v, size_t i) {
-  return (char *)(uintptr_t)v + i * s->k->size;
+static inline char *sort_at(const sorter *s, const char *v, size_t i)
+{
+    return (char *)(uintptr_t)v + i * s->k->size;
 }
 
-static inline bool sort_less(const sorter *s, const char *a, const char *b) {
-  return s->k->less(a, b, s->arg);
+static inline bool sort_less(const sorter *s, const char *a, const char *b)
+{
+    return s->k->less(a, b, s->arg);
 }
 
-static inline bool sort_is_cancelled(const sorter *s) {
-  return cancelled(s->options) != 0;
+static inline bool sort_is_cancelled(const sorter *s)
+{
+    return cancelled(s->options) != 0;
 }
 
 /* ---- sort_span.c ---- */
@@ -55,8 +56,7 @@ static inline bool sort_is_cancelled(const sorter *s) {
 void blz__sort_span(blz_par *par, const sorter *s, const span *sp);
 
 /* Memory for a span over v; NULL: there is none. */
-void *blz__sort_get_room(blz_par *par, const sorter *s, char *v, size_t n,
-                         span *sp);
+void *blz__sort_get_room(blz_par *par, const sorter *s, char *v, size_t n, span *sp);
 void blz__sort_free_room(blz_par *par, const sorter *s, void *room, size_t n);
 
 /* ---- sort_sample.c ---- */
@@ -66,8 +66,7 @@ void blz__sort_free_room(blz_par *par, const sorter *s, void *room, size_t n);
  * SORT_LEAF. False: there is no need, all are equal. What it chose may be in
  * the spare array.
  */
-bool blz__sort_choose(blz_par *par, const sorter *s, const span *sp,
-                      struct blz_sort_split_ *by);
+bool blz__sort_choose(blz_par *par, const sorter *s, const span *sp, struct blz_sort_split_ *by);
 
 /* A sorted sample at sp->spare; its size must leave room for as much again
  * there. */
@@ -78,15 +77,16 @@ void blz__sort_sample(const sorter *s, const span *sp, size_t size);
 void blz__sort_make_tree(const sorter *s, struct blz_sort_split_ *by);
 
 /* How many buckets there are, and whether all elements of one are equal. */
-static inline size_t sort_nr_buckets(const struct blz_sort_split_ *by) {
-  return (size_t)1 << (by->log + by->equal);
+static inline size_t sort_nr_buckets(const struct blz_sort_split_ *by)
+{
+    return (size_t)1 << (by->log + by->equal);
 }
 
-static inline bool sort_are_equal(const struct blz_sort_split_ *by,
-                                  size_t bucket) {
-  if (!by->tree)
-    return by->shift == 0;
-  return by->equal && bucket % 2 == 0 && bucket > 0;
+static inline bool sort_are_equal(const struct blz_sort_split_ *by, size_t bucket)
+{
+    if (!by->tree)
+        return by->shift == 0;
+    return by->equal && bucket % 2 == 0 && bucket > 0;
 }
 
 /* ---- sort_distribute.c ---- */
@@ -100,8 +100,7 @@ void blz__sort_distribute(blz_par *par, const sorter *s, const span *sp,
 uint64_t blz__sort_differing(blz_par *par, const sorter *s, const span *sp);
 
 /* Copies n elements, by several threads if there are many. */
-void blz__sort_copy(blz_par *par, const sorter *s, char *to, const char *from,
-                    size_t n);
+void blz__sort_copy(blz_par *par, const sorter *s, char *to, const char *from, size_t n);
 
 /* ---- sort_runs.c ---- */
 
@@ -112,14 +111,14 @@ enum { SORT_MAX_RUNS = 68 };
 size_t blz__sort_find_runs(const sorter *s, char *v, size_t n, size_t *ends);
 
 /* Merges the runs, to the right place. */
-void blz__sort_merge_runs(blz_par *par, const sorter *s, const span *sp,
-                          const size_t *ends, size_t nr);
+void blz__sort_merge_runs(blz_par *par, const sorter *s, const span *sp, const size_t *ends,
+                          size_t nr);
 
 /* ---- merge.c ---- */
 
 /* Merges, stably; or, cancelled, puts one behind the other. */
-void blz__sort_merge(blz_par *par, const sorter *s, const char *a, size_t na,
-                     const char *b, size_t nb, char *out);
+void blz__sort_merge(blz_par *par, const sorter *s, const char *a, size_t na, const char *b,
+                     size_t nb, char *out);
 
 /* ---- sort_place.c ---- */
 
@@ -127,7 +126,6 @@ void blz__sort_merge(blz_par *par, const sorter *s, const char *a, size_t na,
 void blz__sort_in_place(blz_par *par, const sorter *s, char *v, size_t n);
 
 /* Moves the kth to its place without memory. */
-void blz__sort_kth_in_place(blz_par *par, const sorter *s, char *v, size_t n,
-                            size_t k);
+void blz__sort_kth_in_place(blz_par *par, const sorter *s, char *v, size_t n, size_t k);
 
 #endif

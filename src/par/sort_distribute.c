@@ -17,169 +17,172 @@
 enum { BLOCKS_PER_THREAD = 4 };
 
 typedef struct distribution {
-  const sorter *s;
-  const span *sp;
-  const struct blz_sort_split_ *by;
-  size_t nr_buckets, block; /* elements of a block */
-  size_t *tables; /* of each block: counts, then places in each bucket */
+    const sorter *s;
+    const span *sp;
+    const struct blz_sort_split_ *by;
+    size_t nr_buckets, block; /* elements of a block */
+    size_t *tables;           /* of each block: counts, then places in each bucket */
 } distribution;
 
-static void classify(const sorter *s, const span *sp,
-                     const struct blz_sort_split_ *by, size_t begin, size_t end,
-                     size_t *counts) {
-  memset(counts, 0, sort_nr_buckets(by) * sizeof *counts);
-  s->k->classify(by, sort_at(s, sp->v, begin), end - begin, sp->ids + begin,
-                 counts, s->arg);
+static void classify(const sorter *s, const span *sp, const struct blz_sort_split_ *by,
+                     size_t begin, size_t end, size_t *counts)
+{
+    memset(counts, 0, sort_nr_buckets(by) * sizeof *counts);
+    s->k->classify(by, sort_at(s, sp->v, begin), end - begin, sp->ids + begin, counts, s->arg);
 }
 
 /* ---- by one thread ---- */
 
 static BLZ_NOINLINE void distribute_alone(const sorter *s, const span *sp,
-                                          const struct blz_sort_split_ *by,
-                                          char **ends) {
-  size_t counts[BLZ_SORT_MAX_BUCKETS_];
-  char *place = sp->spare;
+                                          const struct blz_sort_split_ *by, char **ends)
+{
+    size_t counts[BLZ_SORT_MAX_BUCKETS_];
+    char *place = sp->spare;
 
-  classify(s, sp, by, 0, sp->n, counts);
-  for (size_t i = 0; i < sort_nr_buckets(by); i++) {
-    ends[i] = place;
-    place = sort_at(s, place, counts[i]);
-  }
-  s->k->scatter(by, sp->v, sp->ids, sp->n, ends); /* each goes on to its end */
+    classify(s, sp, by, 0, sp->n, counts);
+    for (size_t i = 0; i < sort_nr_buckets(by); i++) {
+        ends[i] = place;
+        place = sort_at(s, place, counts[i]);
+    }
+    s->k->scatter(by, sp->v, sp->ids, sp->n, ends); /* each goes on to its end */
 }
 
 /* ---- by several ---- */
 
-static int classify_blocks(blz_par *par, size_t begin, size_t end, void *arg) {
-  const distribution *d = arg;
+static int classify_blocks(blz_par *par, size_t begin, size_t end, void *arg)
+{
+    const distribution *d = arg;
 
-  (void)par;
-  for (size_t i = begin; i < end; i++)
-    classify(d->s, d->sp, d->by, i * d->block,
-             min_size((i + 1) * d->block, d->sp->n),
-             d->tables + i * d->nr_buckets);
-  return 0;
+    (void)par;
+    for (size_t i = begin; i < end; i++)
+        classify(d->s, d->sp, d->by, i * d->block, min_size((i + 1) * d->block, d->sp->n),
+                 d->tables + i * d->nr_buckets);
+    return 0;
 }
 
 /* The counts become numbers of elements before those of the block in the
  * bucket. */
-static void add_up(const distribution *d, size_t nr_blocks, char **ends) {
-  size_t before = 0;
+static void add_up(const distribution *d, size_t nr_blocks, char **ends)
+{
+    size_t before = 0;
 
-  for (size_t bucket = 0; bucket < d->nr_buckets; bucket++) {
-    for (size_t i = 0; i < nr_blocks; i++) {
-      size_t count = d->tables[i * d->nr_buckets + bucket];
-      d->tables[i * d->nr_buckets + bucket] = before;
-      before += count;
+    for (size_t bucket = 0; bucket < d->nr_buckets; bucket++) {
+        for (size_t i = 0; i < nr_blocks; i++) {
+            size_t count = d->tables[i * d->nr_buckets + bucket];
+            d->tables[i * d->nr_buckets + bucket] = before;
+            before += count;
+        }
+        ends[bucket] = sort_at(d->s, d->sp->spare, before);
     }
-    ends[bucket] = sort_at(d->s, d->sp->spare, before);
-  }
 }
 
-static BLZ_NOINLINE void scatter_block(const distribution *d, size_t i) {
-  size_t begin = i * d->block, end = min_size(begin + d->block, d->sp->n);
-  char *places[BLZ_SORT_MAX_BUCKETS_];
+static BLZ_NOINLINE void scatter_block(const distribution *d, size_t i)
+{
+    size_t begin = i * d->block, end = min_size(begin + d->block, d->sp->n);
+    char *places[BLZ_SORT_MAX_BUCKETS_];
 
-  for (size_t bucket = 0; bucket < d->nr_buckets; bucket++)
-    places[bucket] =
-        sort_at(d->s, d->sp->spare, d->tables[i * d->nr_buckets + bucket]);
-  d->s->k->scatter(d->by, sort_at(d->s, d->sp->v, begin), d->sp->ids + begin,
-                   end - begin, places);
+    for (size_t bucket = 0; bucket < d->nr_buckets; bucket++)
+        places[bucket] = sort_at(d->s, d->sp->spare, d->tables[i * d->nr_buckets + bucket]);
+    d->s->k->scatter(d->by, sort_at(d->s, d->sp->v, begin), d->sp->ids + begin, end - begin,
+                     places);
 }
 
-static int scatter_blocks(blz_par *par, size_t begin, size_t end, void *arg) {
-  (void)par;
-  for (size_t i = begin; i < end; i++)
-    scatter_block(arg, i);
-  return 0;
+static int scatter_blocks(blz_par *par, size_t begin, size_t end, void *arg)
+{
+    (void)par;
+    for (size_t i = begin; i < end; i++)
+        scatter_block(arg, i);
+    return 0;
 }
 
 /* Not to be cancelled: what is half done is no permutation. */
-static void each_block(blz_par *par, size_t n, blz_par_range_fn body,
-                       void *arg) {
-  blz_par_options one_by_one = {.grain = 1};
-  int rc = blz_par_for(par, n, body, arg, &one_by_one);
+static void each_block(blz_par *par, size_t n, blz_par_range_fn body, void *arg)
+{
+    blz_par_options one_by_one = {.grain = 1};
+    int rc = blz_par_for(par, n, body, arg, &one_by_one);
 
-  (void)rc; /* bodies that do not fail */
+    (void)rc; /* bodies that do not fail */
 }
 
-static bool distribute_together(blz_par *par, distribution *d, char **ends) {
-  size_t nr = nr_blocks(d->sp->n, d->block);
-  size_t size = nr * d->nr_buckets * sizeof *d->tables;
+static bool distribute_together(blz_par *par, distribution *d, char **ends)
+{
+    size_t nr = nr_blocks(d->sp->n, d->block);
+    size_t size = nr * d->nr_buckets * sizeof *d->tables;
 
-  d->tables = blz__par_alloc(par, size);
-  if (!d->tables)
-    return false;
-  each_block(par, nr, classify_blocks, d);
-  add_up(d, nr, ends);
-  each_block(par, nr, scatter_blocks, d);
-  blz__par_free(par, d->tables, size);
-  return true;
+    d->tables = blz__par_alloc(par, size);
+    if (!d->tables)
+        return false;
+    each_block(par, nr, classify_blocks, d);
+    add_up(d, nr, ends);
+    each_block(par, nr, scatter_blocks, d);
+    blz__par_free(par, d->tables, size);
+    return true;
 }
 
 void blz__sort_distribute(blz_par *par, const sorter *s, const span *sp,
-                          const struct blz_sort_split_ *by, char **ends) {
-  size_t nr = (size_t)nr_threads_of(par) * BLOCKS_PER_THREAD;
-  distribution d = {s, sp, by, sort_nr_buckets(by), sp->n / nr + 1, NULL};
+                          const struct blz_sort_split_ *by, char **ends)
+{
+    size_t nr = (size_t)nr_threads_of(par) * BLOCKS_PER_THREAD;
+    distribution d = {s, sp, by, sort_nr_buckets(by), sp->n / nr + 1, NULL};
 
-  if (nr_threads_of(par) == 1 ||
-      sp->n <= max_size(SORT_SHARED, s->options->grain) ||
-      !distribute_together(par, &d, ends))
-    distribute_alone(s, sp, by, ends);
+    if (nr_threads_of(par) == 1 || sp->n <= max_size(SORT_SHARED, s->options->grain) ||
+        !distribute_together(par, &d, ends))
+        distribute_alone(s, sp, by, ends);
 }
 
 /* ---- bits of keys ---- */
 
 typedef struct comparison {
-  const sorter *s;
-  const char *v;
-  uint64_t differing;
+    const sorter *s;
+    const char *v;
+    uint64_t differing;
 } comparison;
 
 /* Also with the element before: a bit that is the same within all ranges is the
  * same in all. */
-static int compare_range(blz_par *par, size_t begin, size_t end, void *arg) {
-  comparison *c = arg;
-  size_t from = begin > 0 ? begin - 1 : 0;
-  uint64_t differing =
-      c->s->k->differing(sort_at(c->s, c->v, from), end - from);
+static int compare_range(blz_par *par, size_t begin, size_t end, void *arg)
+{
+    comparison *c = arg;
+    size_t from = begin > 0 ? begin - 1 : 0;
+    uint64_t differing = c->s->k->differing(sort_at(c->s, c->v, from), end - from);
 
-  (void)par;
-  blz__fetch_or(&c->differing, differing, RELAXED); /* read after the loop */
-  return 0;
+    (void)par;
+    blz__fetch_or(&c->differing, differing, RELAXED); /* read after the loop */
+    return 0;
 }
 
-uint64_t blz__sort_differing(blz_par *par, const sorter *s, const span *sp) {
-  comparison c = {s, sp->v, 0};
-  blz_par_options o = {.grain = max_size(SORT_SHARED / 4, s->options->grain)};
-  int rc = blz_par_for(par, sp->n, compare_range, &c, &o);
+uint64_t blz__sort_differing(blz_par *par, const sorter *s, const span *sp)
+{
+    comparison c = {s, sp->v, 0};
+    blz_par_options o = {.grain = max_size(SORT_SHARED / 4, s->options->grain)};
+    int rc = blz_par_for(par, sp->n, compare_range, &c, &o);
 
-  (void)rc;
-  return c.differing;
+    (void)rc;
+    return c.differing;
 }
 
 /* ---- copying ---- */
 
 typedef struct copy {
-  char *to;
-  const char *from;
-  size_t size;
+    char *to;
+    const char *from;
+    size_t size;
 } copy;
 
-static int copy_range(blz_par *par, size_t begin, size_t end, void *arg) {
-  const copy *c = arg;
+static int copy_range(blz_par *par, size_t begin, size_t end, void *arg)
+{
+    const copy *c = arg;
 
-  (void)par;
-  memcpy(c->to + begin * c->size, c->from + begin * c->size,
-         (end - begin) * c->size);
-  return 0;
+    (void)par;
+    memcpy(c->to + begin * c->size, c->from + begin * c->size, (end - begin) * c->size);
+    return 0;
 }
 
-void blz__sort_copy(blz_par *par, const sorter *s, char *to, const char *from,
-                    size_t n) {
-  copy c = {to, from, s->k->size};
-  blz_par_options o = {.grain = SORT_SHARED / 4};
-  int rc = blz_par_for(par, n, copy_range, &c, &o);
+void blz__sort_copy(blz_par *par, const sorter *s, char *to, const char *from, size_t n)
+{
+    copy c = {to, from, s->k->size};
+    blz_par_options o = {.grain = SORT_SHARED / 4};
+    int rc = blz_par_for(par, n, copy_range, &c, &o);
 
-  (void)rc;
+    (void)rc;
 }

@@ -24,224 +24,233 @@
 /* The buckets from `begin` to `end` of a span, which are in its spare array
  * now. */
 typedef struct buckets {
-  const sorter *s;
-  const span *parent;
-  const struct blz_sort_split_ *by;
-  char *const *ends;
-  size_t begin, end;
+    const sorter *s;
+    const span *parent;
+    const struct blz_sort_split_ *by;
+    char *const *ends;
+    size_t begin, end;
 } buckets;
 
 /* A job stays where it is, what it is to do may be copied. */
 typedef struct forked {
-  blz_par_job job;
-  buckets what;
+    blz_par_job job;
+    buckets what;
 } forked;
 
-static char *start_of(const buckets *b, size_t bucket) {
-  return bucket == 0 ? b->parent->spare : b->ends[bucket - 1];
+static char *start_of(const buckets *b, size_t bucket)
+{
+    return bucket == 0 ? b->parent->spare : b->ends[bucket - 1];
 }
 
-static void settle(const sorter *s, const span *sp) {
-  if (sp->into_spare)
-    memcpy(sp->spare, sp->v, sp->n * s->k->size);
+static void settle(const sorter *s, const span *sp)
+{
+    if (sp->into_spare)
+        memcpy(sp->spare, sp->v, sp->n * s->k->size);
 }
 
-static void sort_bucket(blz_par *par, const buckets *b, size_t bucket) {
-  char *start = start_of(b, bucket);
-  size_t offset = (size_t)(start - b->parent->spare);
-  size_t size = b->s->k->size;
-  span sp = {
-      .v = start,
-      .spare = b->parent->v + offset,
-      .ids = b->parent->ids + offset / size,
-      .n = (size_t)(b->ends[bucket] - start) / size,
-      .into_spare = !b->parent->into_spare,
-      .levels = b->parent->levels - 1,
-      .bits = b->by->shift,
-  };
+static void sort_bucket(blz_par *par, const buckets *b, size_t bucket)
+{
+    char *start = start_of(b, bucket);
+    size_t offset = (size_t)(start - b->parent->spare);
+    size_t size = b->s->k->size;
+    span sp = {
+        .v = start,
+        .spare = b->parent->v + offset,
+        .ids = b->parent->ids + offset / size,
+        .n = (size_t)(b->ends[bucket] - start) / size,
+        .into_spare = !b->parent->into_spare,
+        .levels = b->parent->levels - 1,
+        .bits = b->by->shift,
+    };
 
-  if (sp.n > b->parent->n / 8)
-    sp.bits = 0; /* perhaps more is the same in all of them */
-  if (sort_are_equal(b->by, bucket))
-    settle(b->s, &sp);
-  else if (sp.n > 0)
-    blz__sort_span(par, b->s, &sp);
+    if (sp.n > b->parent->n / 8)
+        sp.bits = 0; /* perhaps more is the same in all of them */
+    if (sort_are_equal(b->by, bucket))
+        settle(b->s, &sp);
+    else if (sp.n > 0)
+        blz__sort_span(par, b->s, &sp);
 }
 
 static void run_buckets(blz_par *par, blz_par_job *job);
 
-static bool are_worth_a_fork(const buckets *b) {
-  size_t bytes = (size_t)(b->ends[b->end - 1] - start_of(b, b->begin));
+static bool are_worth_a_fork(const buckets *b)
+{
+    size_t bytes = (size_t)(b->ends[b->end - 1] - start_of(b, b->begin));
 
-  return b->end - b->begin > 1 &&
-         bytes / b->s->k->size > max_size(SORT_FORK, b->s->options->grain);
+    return b->end - b->begin > 1 &&
+           bytes / b->s->k->size > max_size(SORT_FORK, b->s->options->grain);
 }
 
-static void sort_buckets(blz_par *par, const buckets *b) {
-  buckets left = *b;
-  forked right = {.what = *b};
+static void sort_buckets(blz_par *par, const buckets *b)
+{
+    buckets left = *b;
+    forked right = {.what = *b};
 
-  if (!are_worth_a_fork(b)) {
-    for (size_t i = b->begin; i < b->end; i++)
-      sort_bucket(par, b, i);
-    return;
-  }
-  left.end = right.what.begin = b->begin + (b->end - b->begin) / 2;
-  blz_par_fork(par, &right.job, run_buckets);
-  sort_buckets(par, &left);
-  if (blz_par_unfork(par, &right.job))
-    sort_buckets(par, &right.what);
+    if (!are_worth_a_fork(b)) {
+        for (size_t i = b->begin; i < b->end; i++)
+            sort_bucket(par, b, i);
+        return;
+    }
+    left.end = right.what.begin = b->begin + (b->end - b->begin) / 2;
+    blz_par_fork(par, &right.job, run_buckets);
+    sort_buckets(par, &left);
+    if (blz_par_unfork(par, &right.job))
+        sort_buckets(par, &right.what);
 }
 
-static void run_buckets(blz_par *par, blz_par_job *job) {
-  sort_buckets(par, &blz_container_of(job, forked, job)->what);
+static void run_buckets(blz_par *par, blz_par_job *job)
+{
+    sort_buckets(par, &blz_container_of(job, forked, job)->what);
 }
 
 /* ---- merge sort ---- */
 
 typedef struct half {
-  blz_par_job job;
-  const sorter *s;
-  span sp;
+    blz_par_job job;
+    const sorter *s;
+    span sp;
 } half;
 
 static void sort_by_merging(blz_par *par, const sorter *s, const span *sp);
 
-static void run_half(blz_par *par, blz_par_job *job) {
-  const half *h = blz_container_of(job, half, job);
+static void run_half(blz_par *par, blz_par_job *job)
+{
+    const half *h = blz_container_of(job, half, job);
 
-  sort_by_merging(par, h->s, &h->sp);
+    sort_by_merging(par, h->s, &h->sp);
 }
 
-static void sort_by_merging(blz_par *par, const sorter *s, const span *sp) {
-  size_t middle = sp->n / 2;
-  span left = {sp->v, sp->spare, sp->ids, middle, !sp->into_spare, 0, 0};
-  half right = {.s = s,
-                .sp = {sort_at(s, sp->v, middle), sort_at(s, sp->spare, middle),
-                       sp->ids + middle, sp->n - middle, !sp->into_spare, 0,
-                       0}};
-  const char *from = sp->into_spare ? sp->v : sp->spare;
+static void sort_by_merging(blz_par *par, const sorter *s, const span *sp)
+{
+    size_t middle = sp->n / 2;
+    span left = {sp->v, sp->spare, sp->ids, middle, !sp->into_spare, 0, 0};
+    half right = {.s = s,
+                  .sp = {sort_at(s, sp->v, middle), sort_at(s, sp->spare, middle), sp->ids + middle,
+                         sp->n - middle, !sp->into_spare, 0, 0}};
+    const char *from = sp->into_spare ? sp->v : sp->spare;
 
-  if (sp->n <= SORT_SHARED / 8) {
-    s->k->leaf(sp->v, sp->spare, sp->n, sp->into_spare, s->arg);
-    return;
-  }
-  blz_par_fork(par, &right.job, run_half);
-  sort_by_merging(par, s, &left);
-  if (blz_par_unfork(par, &right.job))
-    sort_by_merging(par, s, &right.sp);
-  blz__sort_merge(par, s, from, middle, sort_at(s, from, middle),
-                  sp->n - middle, sp->into_spare ? sp->spare : sp->v);
+    if (sp->n <= SORT_SHARED / 8) {
+        s->k->leaf(sp->v, sp->spare, sp->n, sp->into_spare, s->arg);
+        return;
+    }
+    blz_par_fork(par, &right.job, run_half);
+    sort_by_merging(par, s, &left);
+    if (blz_par_unfork(par, &right.job))
+        sort_by_merging(par, s, &right.sp);
+    blz__sort_merge(par, s, from, middle, sort_at(s, from, middle), sp->n - middle,
+                    sp->into_spare ? sp->spare : sp->v);
 }
 
 /* ---- a span ---- */
 
-static BLZ_NOINLINE void sort_by_buckets(blz_par *par, const sorter *s,
-                                         const span *sp) {
-  char *ends[BLZ_SORT_MAX_BUCKETS_];
-  struct blz_sort_split_ by;
-  buckets all = {.s = s, .parent = sp, .by = &by, .ends = ends};
+static BLZ_NOINLINE void sort_by_buckets(blz_par *par, const sorter *s, const span *sp)
+{
+    char *ends[BLZ_SORT_MAX_BUCKETS_];
+    struct blz_sort_split_ by;
+    buckets all = {.s = s, .parent = sp, .by = &by, .ends = ends};
 
-  if (!blz__sort_choose(par, s, sp, &by)) {
-    settle(s, sp);
-    return;
-  }
-  blz__sort_distribute(par, s, sp, &by, ends);
-  all.end = sort_nr_buckets(&by);
-  sort_buckets(par, &all);
+    if (!blz__sort_choose(par, s, sp, &by)) {
+        settle(s, sp);
+        return;
+    }
+    blz__sort_distribute(par, s, sp, &by, ends);
+    all.end = sort_nr_buckets(&by);
+    sort_buckets(par, &all);
 }
 
-void blz__sort_span(blz_par *par, const sorter *s, const span *sp) {
-  if (sort_is_cancelled(s))
-    settle(s, sp);
-  else if (sp->n <= SORT_LEAF)
-    s->k->leaf(sp->v, sp->spare, sp->n, sp->into_spare, s->arg);
-  else if (sp->levels == 0)
-    sort_by_merging(par, s, sp);
-  else
-    sort_by_buckets(par, s, sp);
+void blz__sort_span(blz_par *par, const sorter *s, const span *sp)
+{
+    if (sort_is_cancelled(s))
+        settle(s, sp);
+    else if (sp->n <= SORT_LEAF)
+        s->k->leaf(sp->v, sp->spare, sp->n, sp->into_spare, s->arg);
+    else if (sp->levels == 0)
+        sort_by_merging(par, s, sp);
+    else
+        sort_by_buckets(par, s, sp);
 }
 
 /* ---- memory ---- */
 
-enum {
-  HUGE = 1 << 23
-}; /* bytes; it takes a few huge pages to make up for asking */
+enum { HUGE = 1 << 23 }; /* bytes; it takes a few huge pages to make up for asking */
 
 /* Elements, then (but for radix sorts) their buckets. */
-static size_t ids_offset(const sorter *s, size_t n) {
-  return (n * s->k->size + BLZ_CACHE_LINE - 1) & ~(size_t)(BLZ_CACHE_LINE - 1);
+static size_t ids_offset(const sorter *s, size_t n)
+{
+    return (n * s->k->size + BLZ_CACHE_LINE - 1) & ~(size_t)(BLZ_CACHE_LINE - 1);
 }
 
-static size_t room_size(const sorter *s, size_t n) {
-  return ids_offset(s, n) + (s->k->differing ? 0 : n * sizeof(uint16_t));
+static size_t room_size(const sorter *s, size_t n)
+{
+    return ids_offset(s, n) + (s->k->differing ? 0 : n * sizeof(uint16_t));
 }
 
-void *blz__sort_get_room(blz_par *par, const sorter *s, char *v, size_t n,
-                         span *sp) {
-  char *room = NULL;
+void *blz__sort_get_room(blz_par *par, const sorter *s, char *v, size_t n, span *sp)
+{
+    char *room = NULL;
 
-  if (s->k->align <= BLZ_CACHE_LINE &&
-      n <= (SIZE_MAX - BLZ_CACHE_LINE) / (s->k->size + 2))
-    room = blz__par_alloc(par, room_size(s, n));
-  if (room && room_size(s, n) >= HUGE)
-    blz__pages_want_huge(room, room_size(s, n));
-  if (room)
-    *sp = (span){v, room,  (uint16_t *)(void *)(room + ids_offset(s, n)),
-                 n, false, SORT_LEVELS,
-                 0};
-  return room;
+    if (s->k->align <= BLZ_CACHE_LINE && n <= (SIZE_MAX - BLZ_CACHE_LINE) / (s->k->size + 2))
+        room = blz__par_alloc(par, room_size(s, n));
+    if (room && room_size(s, n) >= HUGE)
+        blz__pages_want_huge(room, room_size(s, n));
+    if (room)
+        *sp = (span){v,           room, (uint16_t *)(void *)(room + ids_offset(s, n)), n, false,
+                     SORT_LEVELS, 0};
+    return room;
 }
 
-void blz__sort_free_room(blz_par *par, const sorter *s, void *room, size_t n) {
-  blz__par_free(par, room, room_size(s, n));
+void blz__sort_free_room(blz_par *par, const sorter *s, void *room, size_t n)
+{
+    blz__par_free(par, room, room_size(s, n));
 }
 
 /* ---- the whole ---- */
 
-static bool fits_on_the_stack(const sorter *s, size_t n) {
-  return n <= SORT_LEAF && n * s->k->size <= SORT_STACK &&
-         s->k->align <= BLZ_CACHE_LINE;
+static bool fits_on_the_stack(const sorter *s, size_t n)
+{
+    return n <= SORT_LEAF && n * s->k->size <= SORT_STACK && s->k->align <= BLZ_CACHE_LINE;
 }
 
-static BLZ_NOINLINE void sort_on_the_stack(const sorter *s, char *v, size_t n) {
-  blz__cache_aligned char spare[SORT_STACK];
+static BLZ_NOINLINE void sort_on_the_stack(const sorter *s, char *v, size_t n)
+{
+    blz__cache_aligned char spare[SORT_STACK];
 
-  s->k->leaf(v, spare, n, false, s->arg);
+    s->k->leaf(v, spare, n, false, s->arg);
 }
 
 /* Of more than one run. */
-static int sort_runs(blz_par *par, const sorter *s, char *v, size_t n,
-                     bool stable, const size_t *ends, size_t nr) {
-  span sp;
-  void *room = blz__sort_get_room(par, s, v, n, &sp);
+static int sort_runs(blz_par *par, const sorter *s, char *v, size_t n, bool stable,
+                     const size_t *ends, size_t nr)
+{
+    span sp;
+    void *room = blz__sort_get_room(par, s, v, n, &sp);
 
-  if (room) {
-    if (nr > 0)
-      blz__sort_merge_runs(par, s, &sp, ends, nr);
-    else
-      blz__sort_span(par, s, &sp);
-    blz__sort_free_room(par, s, room, n);
-  } else if (!stable) {
-    blz__sort_in_place(par, s, v, n);
-  } else {
-    return -ENOMEM;
-  }
-  return cancelled(s->options);
+    if (room) {
+        if (nr > 0)
+            blz__sort_merge_runs(par, s, &sp, ends, nr);
+        else
+            blz__sort_span(par, s, &sp);
+        blz__sort_free_room(par, s, room, n);
+    } else if (!stable) {
+        blz__sort_in_place(par, s, v, n);
+    } else {
+        return -ENOMEM;
+    }
+    return cancelled(s->options);
 }
 
-int blz_par_sort_(blz_par *par, const struct blz_sort_kernels_ *kernels,
-                  void *v, size_t n, bool stable, void *arg,
-                  const blz_par_options *options) {
-  sorter s = {kernels, arg, options_or_defaults(options)};
-  size_t ends[SORT_MAX_RUNS], nr;
+int blz_par_sort_(blz_par *par, const struct blz_sort_kernels_ *kernels, void *v, size_t n,
+                  bool stable, void *arg, const blz_par_options *options)
+{
+    sorter s = {kernels, arg, options_or_defaults(options)};
+    size_t ends[SORT_MAX_RUNS], nr;
 
-  if (n < 2 || sort_is_cancelled(&s))
-    return cancelled(s.options);
-  if (fits_on_the_stack(&s, n)) {
-    sort_on_the_stack(&s, v, n);
-    return 0;
-  }
-  nr = blz__sort_find_runs(&s, v, n, ends);
-  return nr == 1 ? 0 : sort_runs(par, &s, v, n, stable, ends, nr);
+    if (n < 2 || sort_is_cancelled(&s))
+        return cancelled(s.options);
+    if (fits_on_the_stack(&s, n)) {
+        sort_on_the_stack(&s, v, n);
+        return 0;
+    }
+    nr = blz__sort_find_runs(&s, v, n, ends);
+    return nr == 1 ? 0 : sort_runs(par, &s, v, n, stable, ends, nr);
 }
