@@ -346,7 +346,8 @@ void blz__par_run_block(worker *w, task_block *block)
     block_list frame, *saved;
     uint32_t isolated = w->isolated;
 
-    blz__store(&block->scope->thief, w->index, RELAXED);
+    if (block->scope->owner != &w->ring.own) /* whose other jobs are none of the scope */
+        blz__store(&block->scope->thief, w->index, RELAXED);
     blz__par_fresh_fuel(w, false);
     blz__par_frame_begin(w, &frame, &saved);
     w->isolated = block->scope->isolated;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scopes of the fork-join pool: tasks from everywhere, in order, errors, memory. */
+#include "par/pool.h"
+
 #include "harness.h"
 
 #include <sched.h>
@@ -365,9 +367,90 @@ static void a_scope_is_cancelled_once(void **state)
     in_all_pools(cancel_in_a_task, NULL);
 }
 
+/* ---- who waits for a scope takes nothing that is not of it ---- */
+
+struct outside {
+    blz_par_scope scope;
+    blz_par *owner;
+    int begun, ending, helped, is_run, run_by_the_owner;
+};
+
+static int help_with_one(blz_par *par, void *arg)
+{
+    struct outside *o = arg;
+
+    if (par == o->owner)
+        __atomic_store_n(&o->helped, 1, __ATOMIC_RELEASE);
+    return 0;
+}
+
+/* Gives the owner a task of the scope; then the time to do what it must not. */
+static int spawn_one(blz_par *par, void *arg)
+{
+    struct outside *o = arg;
+    int rc;
+
+    __atomic_store_n(&o->begun, 1, __ATOMIC_RELEASE);
+    if (par == o->owner)
+        return 0;
+    while (!__atomic_load_n(&o->ending, __ATOMIC_ACQUIRE))
+        sched_yield();
+    rc = blz_par_spawn(par, &o->scope, help_with_one, o);
+    for (int i = 0; i < 2000 && !__atomic_load_n(&o->is_run, __ATOMIC_ACQUIRE); i++)
+        sched_yield();
+    return rc;
+}
+
+struct outside_job {
+    blz_par_job job;
+    struct outside *o;
+};
+
+static void note_who_runs_it(blz_par *par, blz_par_job *job)
+{
+    struct outside *o = blz_container_of(job, struct outside_job, job)->o;
+
+    o->run_by_the_owner = par == o->owner;
+    __atomic_store_n(&o->is_run, 1, __ATOMIC_RELEASE);
+}
+
+static void end_a_scope_with_a_job_outside(blz_par *par, void *arg)
+{
+    struct outside *o = arg;
+    struct outside_job job = {.o = o};
+
+    o->owner = par;
+    blz_par_scope_begin(par, &o->scope);
+    check(blz_par_spawn(par, &o->scope, spawn_one, o) == 0);
+    while (!__atomic_load_n(&o->begun, __ATOMIC_ACQUIRE))
+        blz__par_look(worker_of(par));
+    blz_par_fork(par, &job.job, note_who_runs_it);
+    blz__par_look(worker_of(par)); /* the job is public */
+    __atomic_store_n(&o->ending, 1, __ATOMIC_RELEASE);
+    check(blz_par_scope_end(par, &o->scope) == 0);
+    if (!blz_par_unfork(par, &job.job))
+        check(!o->run_by_the_owner);
+}
+
+static void who_waits_for_a_scope_does_not_take_its_own_jobs_outside(void **state)
+{
+    blz_pool *pool;
+
+    (void)state;
+    assert_int_equal(blz_pool_new(&pool,
+                                  &(blz_pool_options){.threads = 2, .allocator = test_memory()}),
+                     0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(blz_pool_run(pool, end_a_scope_with_a_job_outside,
+                                      &(struct outside){.begun = 0}),
+                         0);
+    assert_int_equal(blz_pool_free(pool), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(who_waits_for_a_scope_does_not_take_its_own_jobs_outside),
         TEST(a_scope_ends_when_all_tasks_are_done),
         TEST(tasks_of_one_thread_begin_in_their_order),
         TEST(tasks_spawn_into_their_own_scope),
