@@ -26,7 +26,8 @@
 
 enum { MAX_BURST = 256 };
 
-/* So many forks of a computation are looked at one by one: coarse ones are few. */
+/* So many forks of a computation that others may see are looked at one by one: coarse ones are few.
+ */
 enum { FIRST_LOOKS = 16 };
 
 /* Private jobs from which on typed tasks fork no more; the second: while nobody shall take any. */
@@ -64,8 +65,11 @@ void blz__par_end_root(worker *w)
 {
     uint64_t now;
 
+    blz__store(&w->ring.own.fuel, 0, RELAXED); /* whoever called it looks around at its next fork */
     if (!w->is_solo)
         return;
+    w->is_solo = w->is_fresh = false;
+    set_enough(w);
     now = blz__clock_ticks(&w->pool->clock);
     if ((int64_t)(now - w->solo_until) > (int64_t)(4 * w->pool->solo_ticks))
         blz__par_judge(w->pool, now, true);
@@ -75,7 +79,7 @@ static int32_t next_burst(const worker *w, uint64_t elapsed)
 {
     uint64_t most = 2 * (uint64_t)w->burst;
 
-    if (w->looks < FIRST_LOOKS)
+    if (w->looks < FIRST_LOOKS && !w->is_solo)
         return 1;
     if (elapsed > w->pool->look_ticks)
         most = (uint64_t)w->burst * w->pool->look_ticks / elapsed;
