@@ -240,7 +240,7 @@ static void who_takes_a_job_of_the_region_is_isolated_too(void **state)
  * One worker, and computations that each take much stack and wait for a pool that is busy. While it
  * waits it begins the next one on top, until its stack is short; all of them would not fit.
  */
-enum { STACK = 1 << 20, FRAME = 1 << 16, COMPUTATIONS = 40 };
+enum { STACK = 8 << 20, FRAME = 1 << 19, COMPUTATIONS = 40 };
 
 struct tower {
     blz_pool *pool, *busy;
