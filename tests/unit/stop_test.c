@@ -88,6 +88,15 @@ static int64_t result_of(blz_handle *handle)
     return handle->result;
 }
 
+/* The thread that tells of signals may have the waiter in its hands. */
+static void turn_until_done(blz_rt *rt, const blz_handle *handle)
+{
+    struct pollfd fd = {.fd = blz_rt_fd(rt), .events = POLLIN};
+
+    for (turn_all(rt); !blz_handle_done(handle); turn_all(rt))
+        assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+}
+
 static blz_stop opened(void)
 {
     blz_stop stop;
@@ -274,7 +283,7 @@ static void a_cancelled_wait_has_not_seen_the_signal(void **state)
     turn_all(rt);
     raise(SIGINT);
     blz_handle_cancel(&handle);
-    turn_all(rt);
+    turn_until_done(rt, &handle);
     assert_int_equal(result_of(&handle), -ECANCELED);
     while (sem_wait(&own.called) < 0)
         continue;
@@ -531,6 +540,8 @@ static int end_of(struct child *child)
 static void a_second_signal_of_either_kind_kills(void **state)
 {
     (void)state;
+    if (is_sanitized())
+        skip(); /* the thread sanitizer holds the signal back if it comes at a bad moment */
     for (int i = 0; i < 2; i++) {
         struct child child = start_child("hangs");
         expect_output(&child, 'r');
