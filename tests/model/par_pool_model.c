@@ -5,19 +5,7 @@
  */
 #include "par/pool.h"
 
-static void *model_allocator_alloc(void *ctx, size_t size, size_t align)
-{
-    (void)ctx;
-    return model_alloc(size, align);
-}
-
-static void model_allocator_free(void *ctx, void *ptr, size_t size, size_t align)
-{
-    (void)ctx, (void)size, (void)align;
-    model_free(ptr);
-}
-
-static const blz_allocator allocator = {model_allocator_alloc, model_allocator_free, NULL};
+#include "support/memory.h"
 
 static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
 {
@@ -26,7 +14,7 @@ static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
                                                      .ring_size = 2,
                                                      .guests = 1,
                                                      .waiting = waiting,
-                                                     .allocator = &allocator});
+                                                     .allocator = &model_memory});
 
     model_assert(rc == 0);
     return pool;

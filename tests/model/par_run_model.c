@@ -6,6 +6,7 @@
  */
 #include "par/pool.h"
 
+#include "support/memory.h"
 #include "support/small_rt.h"
 #include "support/table.h"
 
@@ -50,27 +51,14 @@ BLZ_ASYNC(caller)
     BLZ_END(self->rc);
 }
 
-static void *model_allocator_alloc(void *ctx, size_t size, size_t align)
-{
-    (void)ctx;
-    return model_alloc(size, align);
-}
-
-static void model_allocator_free(void *ctx, void *ptr, size_t size, size_t align)
-{
-    (void)ctx, (void)size, (void)align;
-    model_free(ptr);
-}
-
 static void begin(void)
 {
-    static const blz_allocator allocator = {model_allocator_alloc, model_allocator_free, NULL};
     blz_par_run_op *op = model_alloc(sizeof *op, _Alignof(blz_par_run_op));
 
     calls = 0;
     model_assert(blz_pool_new(&pool, &(blz_pool_options){.threads = 1,
                                                          .ring_size = 2,
-                                                         .allocator = &allocator}) == 0);
+                                                         .allocator = &model_memory}) == 0);
     rt = small_rt_new(1, NULL);
     small_rt_be(&rt->workers[0]);
     model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN_JOIN(&handle, caller, .op = op)) == 0);

@@ -65,13 +65,24 @@ size_t next_size(size_t n)
 
 /* ---- pools ---- */
 
-blz_pool *new_pool_of(unsigned threads)
+blz_pool *new_pool_with(const blz_pool_options *options)
 {
+    blz_pool_options o = *options;
     blz_pool *pool;
 
-    check(blz_pool_new(&pool,
-                       &(blz_pool_options){.threads = threads, .allocator = test_memory()}) == 0);
+    o.allocator = test_memory();
+    check(blz_pool_new(&pool, &o) == 0);
     return pool;
+}
+
+blz_pool *new_pool_of(unsigned threads)
+{
+    return new_pool_with(&(blz_pool_options){.threads = threads});
+}
+
+void free_pool(blz_pool *pool)
+{
+    check(blz_pool_free(pool) == 0);
 }
 
 void in_pool_of(unsigned threads, blz_par_fn body, void *arg)
@@ -79,7 +90,7 @@ void in_pool_of(unsigned threads, blz_par_fn body, void *arg)
     blz_pool *pool = new_pool_of(threads);
 
     blz_pool_run(pool, body, arg);
-    check(blz_pool_free(pool) == 0);
+    free_pool(pool);
 }
 
 void in_pools(blz_par_fn body, void *arg)

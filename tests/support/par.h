@@ -49,8 +49,10 @@ uint64_t mix(uint64_t z);
 /* Every size up to 40, then fewer and fewer: for (n = 0; n <= most; n = next_size(n)) */
 size_t next_size(size_t n);
 
-/* A pool of test_memory(). */
+/* Pools of test_memory(). */
+blz_pool *new_pool_with(const blz_pool_options *options);
 blz_pool *new_pool_of(unsigned threads);
+void free_pool(blz_pool *pool);
 
 /* Calls body in pools of 1, 2, 3 and 8 threads. */
 void in_pools(blz_par_fn body, void *arg);

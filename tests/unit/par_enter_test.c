@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Guests of a fork-join pool, computations across pools, and a pool after a fork. */
-#include "harness.h"
+#include "par_fib.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 static blz_pool *new_pool(unsigned threads, unsigned guests, blz_par_wait waiting)
 {
-    blz_pool *pool;
-
-    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = threads,
-                                                             .guests = guests,
-                                                             .waiting = waiting,
-                                                             .allocator = test_memory()}),
-                     0);
-    return pool;
-}
-
-static void free_pool(blz_pool *pool)
-{
-    assert_int_equal(blz_pool_free(pool), 0);
+    return new_pool_with(
+        &(blz_pool_options){.threads = threads, .guests = guests, .waiting = waiting});
 }
 
 static blz_par *enter(blz_pool *pool)
@@ -35,35 +24,6 @@ static blz_par *enter(blz_pool *pool)
 static void note_context(blz_par *par, void *arg)
 {
     *(blz_par **)arg = par;
-}
-
-struct half {
-    blz_par_job job;
-    int n;
-    uint64_t result;
-};
-
-static void run_half(blz_par *par, blz_par_job *job);
-
-static uint64_t fib(blz_par *par, int n)
-{
-    struct half right = {.n = n - 2};
-    uint64_t left;
-
-    if (n < 2)
-        return (uint64_t)n;
-    blz_par_fork(par, &right.job, run_half);
-    left = fib(par, n - 1);
-    if (blz_par_unfork(par, &right.job))
-        right.result = fib(par, n - 2);
-    return left + right.result;
-}
-
-static void run_half(blz_par *par, blz_par_job *job)
-{
-    struct half *half = blz_container_of(job, struct half, job);
-
-    half->result = fib(par, half->n);
 }
 
 /* ---- guests ---- */

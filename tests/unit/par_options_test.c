@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options of a fork-join pool, the default pool, statistics. */
-#include "harness.h"
+#include "par.h"
 
 #include "base/sanitize.h"
 #include "base/sys.h"
@@ -11,21 +11,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static blz_pool *new_pool(const blz_pool_options *options)
-{
-    blz_pool_options o = *options;
-    blz_pool *pool;
-
-    o.allocator = test_memory();
-    assert_int_equal(blz_pool_new(&pool, &o), 0);
-    return pool;
-}
-
-static void free_pool(blz_pool *pool)
-{
-    assert_int_equal(blz_pool_free(pool), 0);
-}
 
 static void count_one(blz_par *par, void *arg)
 {
@@ -42,10 +27,10 @@ static void the_environment_says_how_many_threads(void **state)
 
     (void)state;
     setenv("BLZ_NUM_THREADS", "3", 1);
-    pool = new_pool(&(blz_pool_options){0});
+    pool = new_pool_with(&(blz_pool_options){0});
     assert_int_equal(blz_pool_threads(pool), 3);
     free_pool(pool);
-    pool = new_pool(&(blz_pool_options){.threads = 2}); /* the program knows better */
+    pool = new_pool_with(&(blz_pool_options){.threads = 2}); /* the program knows better */
     assert_int_equal(blz_pool_threads(pool), 2);
     free_pool(pool);
     for (int i = 0; i < 5; i++) {
@@ -54,7 +39,7 @@ static void the_environment_says_how_many_threads(void **state)
     }
     for (int i = 0; i < 2; i++) {
         setenv("BLZ_NUM_THREADS", i ? "0" : "", 1);
-        pool = new_pool(&(blz_pool_options){0});
+        pool = new_pool_with(&(blz_pool_options){0});
         assert_int_equal(blz_pool_threads(pool), blz__cpu_count());
         free_pool(pool);
     }
@@ -67,7 +52,7 @@ static void affinity_says_how_many_threads(void **state)
 
     (void)state;
     use_one_cpu(true);
-    pool = new_pool(&(blz_pool_options){0});
+    pool = new_pool_with(&(blz_pool_options){0});
     assert_int_equal(blz_pool_threads(pool), 1);
     free_pool(pool);
     use_one_cpu(false);
@@ -195,11 +180,11 @@ static void on_stop(void *arg, unsigned index)
 static void each_thread_calls_its_hooks_once(void **state)
 {
     struct hooks hooks = {.stack_size = 0};
-    blz_pool *pool = new_pool(&(blz_pool_options){.threads = THREADS,
-                                                  .stack_size = 16 << 20,
-                                                  .on_thread_start = on_start,
-                                                  .on_thread_stop = on_stop,
-                                                  .hook_arg = &hooks});
+    blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = THREADS,
+                                                       .stack_size = 16 << 20,
+                                                       .on_thread_start = on_start,
+                                                       .on_thread_stop = on_stop,
+                                                       .hook_arg = &hooks});
 
     (void)state;
     for (int i = 0; i < THREADS; i++)
@@ -219,7 +204,7 @@ static void every_spin_policy_computes(void **state)
     (void)state;
     for (int spin = BLZ_POOL_SPIN_SHORT; spin <= BLZ_POOL_SPIN_LONG; spin++) {
         int count = 0;
-        pool = new_pool(&(blz_pool_options){.threads = 2, .spin = (blz_pool_spin)spin});
+        pool = new_pool_with(&(blz_pool_options){.threads = 2, .spin = (blz_pool_spin)spin});
         for (int i = 0; i < 50; i++)
             assert_int_equal(blz_pool_run(pool, count_one, &count), 0);
         assert_int_equal(count, 50);
@@ -232,7 +217,7 @@ static void every_spin_policy_computes(void **state)
 
 static void computations_are_counted(void **state)
 {
-    blz_pool *pool = new_pool(&(blz_pool_options){.threads = 2});
+    blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = 2});
     blz_par_stats stats;
     blz_par *par;
     int count = 0;
@@ -294,7 +279,7 @@ static void join_meeting(blz_par *par, void *arg)
 
 static void steals_are_counted(void **state)
 {
-    blz_pool *pool = new_pool(&(blz_pool_options){.threads = 2});
+    blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = 2});
     blz_par_stats stats;
 
     (void)state;

@@ -2,20 +2,14 @@
 /* Scopes of the fork-join pool: tasks from everywhere, in order, errors, memory. */
 #include "par/pool.h"
 
-#include "harness.h"
+#include "par.h"
 
 #include <sched.h>
 #include <string.h>
 
 static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
 {
-    blz_pool *pool;
-
-    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = threads,
-                                                             .waiting = waiting,
-                                                             .allocator = test_memory()}),
-                     0);
-    return pool;
+    return new_pool_with(&(blz_pool_options){.threads = threads, .waiting = waiting});
 }
 
 /* Runs the function in pools of one, two and four threads that wait in each way. */

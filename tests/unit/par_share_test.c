@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins of many branches, yields, broadcasts, memory of each thread. */
-#include "harness.h"
+#include "par.h"
 
 #include <sched.h>
 #include <string.h>
@@ -9,18 +9,7 @@ enum { MAX_THREADS = 4 };
 
 static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
 {
-    blz_pool *pool;
-
-    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = threads,
-                                                             .waiting = waiting,
-                                                             .allocator = test_memory()}),
-                     0);
-    return pool;
-}
-
-static void free_pool(blz_pool *pool)
-{
-    assert_int_equal(blz_pool_free(pool), 0);
+    return new_pool_with(&(blz_pool_options){.threads = threads, .waiting = waiting});
 }
 
 static void count_one(blz_par *par, void *arg)

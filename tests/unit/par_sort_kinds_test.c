@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sorts by key, by bits and by a function that compares; merging; the kth. */
-#include "par.h"
+#include "par_items.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 70001 };
-
-typedef struct item {
-    uint32_t key, place;
-} item;
 
 typedef struct record {
     char name[20];
@@ -31,28 +27,6 @@ static uint32_t costly(const item *it)
 
 BLZ_PAR_DEFINE_SORT_BY_CACHED_KEY(by_cached, item, uint32_t, costly(it), *a < *b)
 BLZ_PAR_DEFINE_SORT(item, item, a->key < b->key)
-
-static item *items_of(size_t n, int pattern)
-{
-    uint64_t *v = malloc((n + 1) * sizeof *v);
-    item *items = malloc((n + 1) * sizeof *items);
-
-    check(v && items);
-    fill_pattern(v, n, pattern);
-    for (size_t i = 0; i < n; i++)
-        items[i] = (item){(uint32_t)v[i], (uint32_t)i};
-    free(v);
-    return items;
-}
-
-static uint64_t sum_of(const item *v, size_t n)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += mix((uint64_t)v[i].key << 32 | v[i].place);
-    return sum;
-}
 
 /* ---- keys ---- */
 

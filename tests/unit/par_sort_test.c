@@ -6,15 +6,11 @@
  */
 #include "par/sort.h"
 
-#include "par.h"
+#include "par_items.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct item {
-    uint32_t key, place;
-} item;
 
 BLZ_PAR_DEFINE_SORT(item, item, a->key < b->key)
 BLZ_PAR_DEFINE_SORT(u64, uint64_t, *a < *b)
@@ -22,37 +18,6 @@ BLZ_PAR_DEFINE_SORT(u64, uint64_t, *a < *b)
 enum { MOST = 70001 };
 
 /* ---- inputs and what becomes of them ---- */
-
-static uint64_t *values_of(size_t n, int pattern)
-{
-    uint64_t *v = malloc((n + 1) * sizeof *v);
-
-    check(v);
-    fill_pattern(v, n, pattern);
-    return v;
-}
-
-static item *items_of(size_t n, int pattern)
-{
-    uint64_t *v = values_of(n, pattern);
-    item *items = malloc((n + 1) * sizeof *items);
-
-    check(items);
-    for (size_t i = 0; i < n; i++)
-        items[i] = (item){(uint32_t)v[i], (uint32_t)i};
-    free(v);
-    return items;
-}
-
-/* Whether each element of a is once in b, in any order: by a sum that knows each of them. */
-static uint64_t sum_of(const item *v, size_t n)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += mix((uint64_t)v[i].key << 32 | v[i].place);
-    return sum;
-}
 
 static bool are_in_order(const item *v, size_t n, bool stable)
 {

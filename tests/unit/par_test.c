@@ -1,54 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fork-join pool: its life, computations from outside, forks of all shapes, waiting. */
-#include "harness.h"
+#include "par_fib.h"
 
 #include <string.h>
 
-static blz_pool *new_pool(const blz_pool_options *options)
-{
-    blz_pool_options o = *options;
-    blz_pool *pool;
-
-    o.allocator = test_memory();
-    assert_int_equal(blz_pool_new(&pool, &o), 0);
-    return pool;
-}
-
-static void free_pool(blz_pool *pool)
-{
-    assert_int_equal(blz_pool_free(pool), 0);
-}
-
 /* ---- computations ---- */
-
-struct half {
-    blz_par_job job;
-    int n;
-    uint64_t result;
-};
-
-static void run_half(blz_par *par, blz_par_job *job);
-
-static uint64_t fib(blz_par *par, int n)
-{
-    struct half right = {.n = n - 2};
-    uint64_t left;
-
-    if (n < 2)
-        return (uint64_t)n;
-    blz_par_fork(par, &right.job, run_half);
-    left = fib(par, n - 1);
-    if (blz_par_unfork(par, &right.job))
-        right.result = fib(par, n - 2);
-    return left + right.result;
-}
-
-static void run_half(blz_par *par, blz_par_job *job)
-{
-    struct half *half = blz_container_of(job, struct half, job);
-
-    half->result = fib(par, half->n);
-}
 
 struct fib_call {
     int n;
@@ -76,7 +32,7 @@ static void a_pool_is_made_and_freed(void **state)
 {
     (void)state;
     for (unsigned threads = 1; threads <= 9; threads += 4) {
-        blz_pool *pool = new_pool(&(blz_pool_options){.threads = threads});
+        blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = threads});
         assert_int_equal(blz_pool_threads(pool), threads);
         free_pool(pool);
     }
@@ -115,7 +71,7 @@ static void free_the_own_pool(blz_par *par, void *arg)
 
 static void a_pool_is_not_freed_from_within(void **state)
 {
-    blz_pool *pool = new_pool(&(blz_pool_options){.threads = 2});
+    blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = 2});
     int rc = 0;
 
     (void)state;
@@ -134,7 +90,7 @@ static void count_one(blz_par *par, void *arg)
 
 static void run_returns_when_the_function_has(void **state)
 {
-    blz_pool *pool = new_pool(&(blz_pool_options){.threads = 2});
+    blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = 2});
     int count = 0;
 
     (void)state;
@@ -157,7 +113,7 @@ static void run_within(blz_par *par, void *arg)
 
 static void a_run_within_the_pool_is_a_call(void **state)
 {
-    blz_pool *pool = new_pool(&(blz_pool_options){.threads = 1});
+    blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = 1});
     int count = 0;
 
     (void)state;
@@ -168,8 +124,8 @@ static void a_run_within_the_pool_is_a_call(void **state)
 
 static void a_pool_runs_in_another(void **state)
 {
-    blz_pool *outer = new_pool(&(blz_pool_options){.threads = 1});
-    blz_pool *inner = new_pool(&(blz_pool_options){.threads = 1});
+    blz_pool *outer = new_pool_with(&(blz_pool_options){.threads = 1});
+    blz_pool *inner = new_pool_with(&(blz_pool_options){.threads = 1});
     int count = 0;
 
     (void)state;
@@ -190,7 +146,7 @@ static void *run_many(void *arg)
 
 static void several_threads_run_at_once(void **state)
 {
-    blz_pool *pool = new_pool(&(blz_pool_options){.threads = 2});
+    blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = 2});
     pthread_t threads[4];
 
     (void)state;
@@ -211,9 +167,9 @@ static void every_kind_of_pool_computes_fib(void **state)
     for (unsigned threads = 1; threads <= 4; threads++)
         for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++)
             for (int i = 0; i < 4; i++) {
-                blz_pool *pool = new_pool(&(blz_pool_options){.threads = threads,
-                                                              .waiting = (blz_par_wait)waiting,
-                                                              .ring_size = sizes[i]});
+                blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = threads,
+                                                                   .waiting = (blz_par_wait)waiting,
+                                                                   .ring_size = sizes[i]});
                 assert_int_equal(fib_in(pool, 18), 2584);
                 free_pool(pool);
             }
@@ -234,7 +190,7 @@ static void join_two(blz_par *par, void *arg)
 
 static void join_runs_both_branches_once(void **state)
 {
-    blz_pool *pool = new_pool(&(blz_pool_options){.threads = 2});
+    blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = 2});
     int counts[2] = {0};
 
     (void)state;
@@ -269,7 +225,7 @@ static void more_forks_than_slots_are_all_run(void **state)
 {
     (void)state;
     for (unsigned size = 1; size <= 256; size *= 4) {
-        blz_pool *pool = new_pool(&(blz_pool_options){.threads = 3, .ring_size = size});
+        blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = 3, .ring_size = size});
         for (int i = 0; i < 20; i++) {
             uint64_t sum = 0;
             blz_pool_run(pool, fork_many, &sum);
@@ -321,7 +277,7 @@ static void a_branch_is_taken_by_a_worker_that_sleeps(void **state)
     (void)state;
     for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
         blz_pool *pool =
-            new_pool(&(blz_pool_options){.threads = 2, .waiting = (blz_par_wait)waiting});
+            new_pool_with(&(blz_pool_options){.threads = 2, .waiting = (blz_par_wait)waiting});
         for (int i = 0; i < 20; i++) {
             struct meeting m = {.left = EVENT_INIT, .right = EVENT_INIT};
             blz_pool_run(pool, join_meeting, &m);
@@ -374,8 +330,8 @@ static void the_first_fork_of_a_new_pool_is_seen_by_others(void **state)
     (void)state;
     for (unsigned threads = 2; threads <= 4; threads++)
         for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
-            blz_pool *pool =
-                new_pool(&(blz_pool_options){.threads = threads, .waiting = (blz_par_wait)waiting});
+            blz_pool *pool = new_pool_with(
+                &(blz_pool_options){.threads = threads, .waiting = (blz_par_wait)waiting});
             run_coarsely(pool, join_long);
             free_pool(pool);
         }
@@ -395,7 +351,7 @@ static void a_coarse_fork_is_seen_after_tiny_ones(void **state)
 {
     (void)state;
     for (int i = 0; i < 5; i++) {
-        blz_pool *pool = new_pool(&(blz_pool_options){.threads = 2});
+        blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = 2});
         run_coarsely(pool, join_long_after_tiny_ones);
         free_pool(pool);
     }
