@@ -165,6 +165,12 @@ static void who_waits_is_told_of_new_tasks(void)
         .preemptions = 2, .stale_reads = 1, .reduce = true \
     }
 
+/* Larger ones: the same loads are in those above, which read old values. */
+#define FRESH                                                       \
+    {                                                               \
+        .preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true \
+    }
+
 static const struct model models[] = {
     {"a_worker_calls_each_broadcast_once",
      a_worker_calls_each_broadcast_once,
@@ -172,9 +178,9 @@ static const struct model models[] = {
     {"a_task_is_run_by_either", a_task_is_run_by_either, BOUNDS},
     {"a_task_is_waited_for_by_helping", a_task_is_waited_for_by_helping, BOUNDS},
     {"a_task_is_waited_for_by_blocking", a_task_is_waited_for_by_blocking, BOUNDS},
-    {"blocks_are_divided", blocks_are_divided, BOUNDS},
-    {"a_task_spawns_where_it_runs", a_task_spawns_where_it_runs, BOUNDS},
-    {"who_waits_is_told_of_new_tasks", who_waits_is_told_of_new_tasks, BOUNDS},
+    {"blocks_are_divided", blocks_are_divided, FRESH},
+    {"a_task_spawns_where_it_runs", a_task_spawns_where_it_runs, FRESH},
+    {"who_waits_is_told_of_new_tasks", who_waits_is_told_of_new_tasks, FRESH},
 };
 
 int main(int argc, char **argv)

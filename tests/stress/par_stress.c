@@ -119,34 +119,6 @@ static void *inject_often(void *arg)
     return NULL;
 }
 
-enum { INJECTORS = 2, SOAK_INJECTIONS = 100000000 };
-
-static int64_t injections(void)
-{
-    return is_soak() && !is_sanitized() ? SOAK_INJECTIONS / INJECTORS : scaled(4000);
-}
-
-/* In a soak: a hundred million. */
-static void no_wakeup_is_lost(void **state)
-{
-    uint64_t counter = 0;
-    struct injector injector = {.counter = &counter, .rounds = injections()};
-    pthread_t threads[INJECTORS];
-
-    (void)state;
-    if (is_soak())
-        allow_seconds(4 * 3600);
-    assert_int_equal(blz_pool_new(&injector.pool,
-                                  &(blz_pool_options){.threads = 2, .allocator = test_memory()}),
-                     0);
-    for (int i = 0; i < INJECTORS; i++)
-        threads[i] = start_thread(inject_often, &injector);
-    for (int i = 0; i < INJECTORS; i++)
-        join_thread(threads[i]);
-    assert_int_equal(counter, INJECTORS * injector.rounds);
-    assert_int_equal(blz_pool_free(injector.pool), 0);
-}
-
 static void pools_come_and_go(void **state)
 {
     uint64_t counter = 0;
@@ -168,7 +140,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_element_is_counted_once),
-        TEST(no_wakeup_is_lost),
         TEST(pools_come_and_go),
     };
     return RUN_TESTS(tests);

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks that end up with a thread that has not begun their scope, in the explorer: a guest and one
+ * worker, which take what the other has at certain points. The points are gates, so that there is
+ * little else to explore: what counts is who is left with a block, and when the scope goes.
+ */
+#include "par/pool.h"
+
+#include "support/memory.h"
+
+/* ---- gates ---- */
+
+enum gate { TASK_HAS_BEGUN, JOB_HAS_BEGUN, TASK_IS_DONE, NR_GATES };
+
+static uint32_t gates[NR_GATES];
+
+static void open_gate(enum gate gate)
+{
+    blz__store(&gates[gate], 1u, RELAXED);
+    blz__futex_wake(&gates[gate], 2);
+}
+
+static void pass_gate(enum gate gate)
+{
+    while (!blz__load(&gates[gate], RELAXED))
+        blz__futex_wait(&gates[gate], 0);
+}
+
+/* ---- a guest and a worker ---- */
+
+static blz_pool *pool;
+
+static void run_as_guest(blz_par_wait waiting, blz_par_fn fn)
+{
+    blz_par *par;
+    int rc = blz_pool_new(&pool, &(blz_pool_options){.threads = 1,
+                                                     .ring_size = 2,
+                                                     .guests = 1,
+                                                     .waiting = waiting,
+                                                     .allocator = &model_memory});
+
+    model_assert(rc == 0);
+    for (int i = 0; i < NR_GATES; i++)
+        gates[i] = 0;
+    par = blz_pool_enter(pool);
+    fn(par, NULL);
+    blz_pool_leave(par);
+    model_assert(blz_pool_free(pool) == 0);
+}
+
+/* In memory of its own, so that it is noticed who looks at it when it is gone. */
+static blz_par_scope *begin_scope(blz_par *par)
+{
+    blz_par_scope *scope = model_alloc(sizeof *scope, sizeof(uint64_t));
+
+    blz_par_scope_begin(par, scope);
+    return scope;
+}
+
+static void end_scope(blz_par *par, blz_par_scope *scope)
+{
+    model_assert(blz_par_scope_end(par, scope) == 0);
+    model_free(scope);
+}
+
+static int do_nothing(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    return 0;
+}
+
+static void spawn(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn)
+{
+    model_assert(blz_par_spawn(par, scope, fn, NULL) == 0);
+}
+
+/* ---- what is offered is taken back ---- */
+
+static blz_par_scope *inner;
+
+static void spawn_for_the_worker(blz_par *par, blz_par_job *job)
+{
+    (void)job;
+    spawn(par, inner, do_nothing);
+}
+
+/* In the worker: what it forks may be taken by the guest, which waits for this. */
+static void fork_in_a_scope(blz_par *par, blz_par_job *job)
+{
+    blz_par_job part;
+
+    (void)job;
+    open_gate(JOB_HAS_BEGUN);
+    inner = begin_scope(par);
+    blz_par_fork(par, &part, spawn_for_the_worker);
+    if (blz_par_unfork(par, &part))
+        spawn_for_the_worker(par, &part);
+    end_scope(par, inner);
+}
+
+static void wait_for_the_worker(blz_par *par, void *arg)
+{
+    blz_par_job job;
+
+    (void)arg;
+    blz_par_fork(par, &job, fork_in_a_scope);
+    pass_gate(JOB_HAS_BEGUN);
+    model_assert(!blz_par_unfork_with(par, &job, BLZ_PAR_WAIT_LEAPFROG));
+}
+
+/*
+ * The guest helps the worker, spawns into a scope of the worker's, offers that task, and goes on
+ * waiting. The worker waits for the task, and takes nothing.
+ */
+static void an_offer_is_not_left_behind(void)
+{
+    run_as_guest(BLZ_PAR_WAIT_BLOCK, wait_for_the_worker);
+}
+
+/* ---- who offers a block looks at its scope afterwards ---- */
+
+static blz_par_scope *outer;
+
+static int say_that_it_is_done(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    open_gate(TASK_IS_DONE);
+    return 0;
+}
+
+/*
+ * In the guest, most likely: the first task is offered at once and taken by the worker. When this
+ * is done the task of the outer scope is run, and on the way to it the other one is offered: all
+ * that the guest has of the inner scope.
+ */
+static void spawn_into_both(blz_par *par, blz_par_job *job)
+{
+    (void)job;
+    open_gate(JOB_HAS_BEGUN);
+    spawn(par, inner, say_that_it_is_done);
+    spawn(par, inner, do_nothing);
+    spawn(par, outer, do_nothing);
+    pass_gate(TASK_IS_DONE);
+}
+
+static int fork_in_an_inner_scope(blz_par *par, void *arg)
+{
+    blz_par_job part;
+
+    (void)arg;
+    open_gate(TASK_HAS_BEGUN);
+    inner = begin_scope(par);
+    blz_par_fork(par, &part, spawn_into_both);
+    pass_gate(JOB_HAS_BEGUN);
+    model_assert(!blz_par_unfork(par, &part));
+    end_scope(par, inner);
+    return 0;
+}
+
+static void spawn_one_for_the_worker(blz_par *par, void *arg)
+{
+    (void)arg;
+    outer = begin_scope(par);
+    spawn(par, outer, fork_in_an_inner_scope);
+    pass_gate(TASK_HAS_BEGUN);
+    end_scope(par, outer);
+}
+
+/* The worker may have run the block, and ended the scope, before the guest is through with it. */
+static void a_scope_stays_until_its_owner_is_told(void)
+{
+    run_as_guest(BLZ_PAR_WAIT_STEAL, spawn_one_for_the_worker);
+}
+
+/* ---- broadcasts ---- */
+
+static void open_the_gate(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    open_gate(JOB_HAS_BEGUN);
+}
+
+static bool is_listed(void)
+{
+    bool listed;
+
+    blz__lock_acquire(&pool->broadcasts.lock);
+    listed = pool->broadcasts.first || pool->broadcasts.last;
+    blz__lock_release(&pool->broadcasts.lock);
+    return listed;
+}
+
+static void broadcast_once(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    model_assert(blz_pool_broadcast(pool, open_the_gate, NULL) == 0);
+    model_assert(!is_listed()); /* it is in the frame of the call, which has returned */
+}
+
+static void a_broadcast_is_in_the_list_until_it_returns(void)
+{
+    run_as_guest(BLZ_PAR_WAIT_STEAL, broadcast_once);
+}
+
+#define BOUNDS                                                      \
+    {                                                               \
+        .preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true \
+    }
+
+static const struct model models[] = {
+    {"an_offer_is_not_left_behind", an_offer_is_not_left_behind, BOUNDS},
+    {"a_scope_stays_until_its_owner_is_told", a_scope_stays_until_its_owner_is_told, BOUNDS},
+    {"a_broadcast_is_in_the_list_until_it_returns", a_broadcast_is_in_the_list_until_it_returns,
+     BOUNDS},
+};
+
+int main(int argc, char **argv)
+{
+    model_thread_local(&blz__par_current, sizeof blz__par_current);
+    return model_main(argc, argv, models, sizeof models / sizeof models[0]);
+}
