@@ -23,8 +23,12 @@
  * unspecified, but each element is there once. It must not change anything, and is called by
  * several threads at once, also for copies of elements elsewhere in memory.
  *
- * All of these return 0; -ENOMEM, with the array as it was; or the error of the cancellation, with
- * the elements in some order. When they return no thread works on the array any more.
+ * All of these return 0; -ENOMEM, with the array as it was; -EINVAL, for elements of no bytes; or
+ * the error of the cancellation, with the elements in some order (the output of a merge has all of
+ * them, too). When they return no thread works on the array any more.
+ *
+ * A cancellation is looked at before each part: it ends a sort within the time that a thread needs
+ * for one pass over what it has.
  */
 #ifndef BLITZ_PAR_SORT_H
 #define BLITZ_PAR_SORT_H
@@ -90,7 +94,7 @@ BLZ_BEGIN_DECLS
 #define BLZ_PAR_DEFINE_SORT_BY_KEY(name, type, key_type, key)         \
     BLZ_SORT_DEFINED_ key_type name##_key_(const type *it, void *arg) \
     {                                                                 \
-        (void)arg;                                                    \
+        (void)it, (void)arg;                                          \
         return (key);                                                 \
     }                                                                 \
     BLZ_PAR_DEFINE_SORT(name, type, name##_key_(a, arg) < name##_key_(b, arg))
@@ -110,7 +114,7 @@ BLZ_BEGIN_DECLS
     };                                                                                        \
     BLZ_SORT_DEFINED_ key_type name##_key_(const type *it, void *arg)                         \
     {                                                                                         \
-        (void)arg;                                                                            \
+        (void)it, (void)arg;                                                                  \
         return (key);                                                                         \
     }                                                                                         \
     BLZ_SORT_DEFINED_ bool name##_less_(const void *left, const void *right, void *arg)       \

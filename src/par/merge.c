@@ -71,7 +71,7 @@ static void merge_parts(blz_par *par, const merge *m)
         concatenate(m);
         return;
     }
-    if (m->na + m->nb <= max_size(4 * SORT_FORK, m->s->options->grain)) {
+    if (m->na + m->nb <= sort_grain(m->s, 4 * SORT_FORK)) {
         m->s->k->merge(m->a, m->na, m->b, m->nb, m->out, m->s->arg);
         return;
     }
@@ -85,7 +85,7 @@ static void merge_parts(blz_par *par, const merge *m)
     right.what.out = sort_at(m->s, m->out, at_a + at_b);
     blz_par_fork(par, &right.job, run_merge);
     merge_parts(par, &left);
-    if (blz_par_unfork(par, &right.job))
+    if (sort_unfork(par, m->s, &right.job))
         merge_parts(par, &right.what);
 }
 
@@ -107,6 +107,9 @@ int blz_par_merge_(blz_par *par, const struct blz_sort_kernels_ *kernels, const 
 {
     sorter s = {kernels, arg, options_or_defaults(options)};
 
-    blz__sort_merge(par, &s, a, na, b, nb, out);
+    if (na == 0 || nb == 0) /* which may be NULL then */
+        blz__sort_copy(par, &s, out, na == 0 ? b : a, na + nb);
+    else
+        blz__sort_merge(par, &s, a, na, b, nb, out);
     return cancelled(s.options);
 }

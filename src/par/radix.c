@@ -190,6 +190,8 @@ int blz_par_sort_by_key(blz_par *par, void *v, size_t n, size_t size, blz_par_ke
     struct blz_sort_cached_ cached = {&pair_u64, size, offsetof(pair, index), fill_from_user};
     source s = {.size = size, .user_key = key, .arg = arg};
 
+    if (size == 0)
+        return -EINVAL;
     return blz_par_sort_cached_(par, &cached, v, n, &s, options);
 }
 

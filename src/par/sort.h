@@ -49,6 +49,23 @@ static inline bool sort_is_cancelled(const sorter *s)
     return cancelled(s->options) != 0;
 }
 
+/* Elements that are worth a fork, `least` unless the options say more. */
+static inline size_t sort_grain(const sorter *s, size_t least)
+{
+    return max_size(least, s->options->grain);
+}
+
+static inline bool sort_unfork(blz_par *par, const sorter *s, blz_par_job *job)
+{
+    return blz_par_unfork_with(par, job, s->options->waiting);
+}
+
+/* For a loop that must not be cancelled: what is half done is no permutation. */
+static inline blz_par_options sort_loop_options(const sorter *s, size_t grain)
+{
+    return (blz_par_options){.grain = grain, .waiting = s->options->waiting};
+}
+
 /* ---- sort_span.c ---- */
 
 /* Sorts stably. If it is cancelled the elements are in the right array all the

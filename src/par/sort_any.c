@@ -127,6 +127,7 @@ static int copy_range(blz_par *par, size_t begin, size_t end, void *arg)
 /* A cancellation before the last step leaves the array as it was. */
 static int sort_cached(blz_par *par, cached *c, size_t n, const blz_par_options *o)
 {
+    blz_par_options to_the_end = {.grain = o->grain, .waiting = o->waiting};
     int rc = blz_par_for(par, n, fill_range, c, o);
 
     if (rc == 0)
@@ -134,7 +135,7 @@ static int sort_cached(blz_par *par, cached *c, size_t n, const blz_par_options 
     if (rc == 0)
         rc = blz_par_for(par, n, gather_range, c, o);
     if (rc == 0)
-        rc = blz_par_for(par, n, copy_range, c, NULL);
+        rc = blz_par_for(par, n, copy_range, c, &to_the_end);
     return rc;
 }
 
@@ -196,6 +197,8 @@ int blz_par_stable_sort(blz_par *par, void *v, size_t n, size_t size, blz_par_co
     any how = {compare, arg, size};
     struct blz_sort_kernels_ kernels;
 
+    if (size == 0)
+        return -EINVAL;
     if (find_kernels(size, &kernels))
         return blz_par_sort_(par, &kernels, v, n, true, &how, options);
     return sort_pointers(par, v, n, &how, options);
@@ -208,6 +211,8 @@ int blz_par_sort(blz_par *par, void *v, size_t n, size_t size, blz_par_compare_f
     struct blz_sort_kernels_ kernels;
     int rc;
 
+    if (size == 0)
+        return -EINVAL;
     if (find_kernels(size, &kernels))
         return blz_par_sort_(par, &kernels, v, n, false, &how, options);
     rc = sort_pointers(par, v, n, &how, options);
@@ -227,6 +232,8 @@ int blz_par_merge(blz_par *par, const void *a, size_t na, const void *b, size_t 
     any how = {compare, arg, size};
     struct blz_sort_kernels_ kernels;
 
+    if (size == 0)
+        return -EINVAL;
     if (!find_kernels(size, &kernels))
         kernels = slow_kernels(size);
     return blz_par_merge_(par, &kernels, a, na, b, nb, out, &how, options);
@@ -239,10 +246,10 @@ int blz_par_kth(blz_par *par, void *v, size_t n, size_t size, size_t k, blz_par_
     struct blz_sort_kernels_ kernels;
     sorter s = {&kernels, &how, options_or_defaults(options)};
 
+    if (size == 0 || k >= n)
+        return -EINVAL;
     if (find_kernels(size, &kernels))
         return blz_par_kth_(par, &kernels, v, n, k, &how, options);
-    if (k >= n)
-        return -EINVAL;
     kernels = slow_kernels(size);
     blz__sort_kth_in_place(par, &s, v, n, k);
     return cancelled(s.options);

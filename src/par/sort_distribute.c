@@ -95,11 +95,10 @@ static int scatter_blocks(blz_par *par, size_t begin, size_t end, void *arg)
     return 0;
 }
 
-/* Not to be cancelled: what is half done is no permutation. */
-static void each_block(blz_par *par, size_t n, blz_par_range_fn body, void *arg)
+static void each_block(blz_par *par, size_t n, blz_par_range_fn body, distribution *d)
 {
-    blz_par_options one_by_one = {.grain = 1};
-    int rc = blz_par_for(par, n, body, arg, &one_by_one);
+    blz_par_options one_by_one = sort_loop_options(d->s, 1);
+    int rc = blz_par_for(par, n, body, d, &one_by_one);
 
     (void)rc; /* bodies that do not fail */
 }
@@ -123,9 +122,10 @@ void blz__sort_distribute(blz_par *par, const sorter *s, const span *sp,
                           const struct blz_sort_split_ *by, char **ends)
 {
     size_t nr = (size_t)nr_threads_of(par) * BLOCKS_PER_THREAD;
-    distribution d = {s, sp, by, sort_nr_buckets(by), sp->n / nr + 1, NULL};
+    size_t block = max_size(sp->n / nr + 1, s->options->grain);
+    distribution d = {s, sp, by, sort_nr_buckets(by), block, NULL};
 
-    if (nr_threads_of(par) == 1 || sp->n <= max_size(SORT_SHARED, s->options->grain) ||
+    if (nr_threads_of(par) == 1 || sp->n <= sort_grain(s, SORT_SHARED) ||
         !distribute_together(par, &d, ends))
         distribute_alone(s, sp, by, ends);
 }
@@ -154,7 +154,7 @@ static int compare_range(blz_par *par, size_t begin, size_t end, void *arg)
 uint64_t blz__sort_differing(blz_par *par, const sorter *s, const span *sp)
 {
     comparison c = {s, sp->v, 0};
-    blz_par_options o = {.grain = max_size(SORT_SHARED / 4, s->options->grain)};
+    blz_par_options o = sort_loop_options(s, sort_grain(s, SORT_SHARED / 4));
     int rc = blz_par_for(par, sp->n, compare_range, &c, &o);
 
     (void)rc;
@@ -181,7 +181,7 @@ static int copy_range(blz_par *par, size_t begin, size_t end, void *arg)
 void blz__sort_copy(blz_par *par, const sorter *s, char *to, const char *from, size_t n)
 {
     copy c = {to, from, s->k->size};
-    blz_par_options o = {.grain = SORT_SHARED / 4};
+    blz_par_options o = sort_loop_options(s, sort_grain(s, SORT_SHARED / 4));
     int rc = blz_par_for(par, n, copy_range, &c, &o);
 
     (void)rc;

@@ -155,14 +155,14 @@ static void sort_both(blz_par *par, part *left, part *right)
 {
     forked other = {.what = *left};
 
-    if (left->n < SORT_FORK || right->n < SORT_FORK) {
+    if (min_size(left->n, right->n) < sort_grain(left->s, SORT_FORK)) {
         sort_part(par, left);
         return;
     }
     blz_par_fork(par, &other.job, run_part);
     sort_part(par, right);
     right->n = 0;
-    if (blz_par_unfork(par, &other.job))
+    if (sort_unfork(par, left->s, &other.job))
         sort_part(par, &other.what);
 }
 

@@ -86,25 +86,43 @@ static void merge_halves(blz_par *par, const group *g, size_t middle)
                     sort_at(g->s, from, split), end - split, sort_at(g->s, to, begin));
 }
 
+/* Where it belongs, as it is. */
+static void settle(const group *g)
+{
+    size_t begin = start_of(g, g->first), n = g->ends[g->last] - begin;
+
+    if (g->into_spare)
+        memcpy(sort_at(g->s, g->sp->spare, begin), sort_at(g->s, g->sp->v, begin),
+               n * g->s->k->size);
+}
+
+static void merge_both(blz_par *par, const group *left, forked *right)
+{
+    const group *r = &right->what;
+    size_t len = min_size(start_of(left, r->first) - start_of(left, left->first),
+                          r->ends[r->last] - start_of(r, r->first));
+    bool worth_it = len >= sort_grain(r->s, SORT_FORK);
+
+    if (worth_it)
+        blz_par_fork(par, &right->job, run_group);
+    merge_group(par, left);
+    if (!worth_it || sort_unfork(par, r->s, &right->job))
+        merge_group(par, r);
+}
+
 static void merge_group(blz_par *par, const group *g)
 {
     group left = *g;
     forked right = {.what = *g};
 
-    if (g->first == g->last) {
-        size_t begin = start_of(g, g->first), n = g->ends[g->first] - begin;
-        if (g->into_spare)
-            memcpy(sort_at(g->s, g->sp->spare, begin), sort_at(g->s, g->sp->v, begin),
-                   n * g->s->k->size);
+    if (g->first == g->last || sort_is_cancelled(g->s)) {
+        settle(g);
         return;
     }
     right.what.first = middle_run(g);
     left.last = right.what.first - 1;
     left.into_spare = right.what.into_spare = !g->into_spare;
-    blz_par_fork(par, &right.job, run_group);
-    merge_group(par, &left);
-    if (blz_par_unfork(par, &right.job))
-        merge_group(par, &right.what);
+    merge_both(par, &left, &right);
     merge_halves(par, g, right.what.first);
 }
 

@@ -77,8 +77,7 @@ static bool are_worth_a_fork(const buckets *b)
 {
     size_t bytes = (size_t)(b->ends[b->end - 1] - start_of(b, b->begin));
 
-    return b->end - b->begin > 1 &&
-           bytes / b->s->k->size > max_size(SORT_FORK, b->s->options->grain);
+    return b->end - b->begin > 1 && bytes / b->s->k->size > sort_grain(b->s, SORT_FORK);
 }
 
 static void sort_buckets(blz_par *par, const buckets *b)
@@ -94,7 +93,7 @@ static void sort_buckets(blz_par *par, const buckets *b)
     left.end = right.what.begin = b->begin + (b->end - b->begin) / 2;
     blz_par_fork(par, &right.job, run_buckets);
     sort_buckets(par, &left);
-    if (blz_par_unfork(par, &right.job))
+    if (sort_unfork(par, b->s, &right.job))
         sort_buckets(par, &right.what);
 }
 
@@ -129,13 +128,17 @@ static void sort_by_merging(blz_par *par, const sorter *s, const span *sp)
                          sp->n - middle, !sp->into_spare, 0, 0}};
     const char *from = sp->into_spare ? sp->v : sp->spare;
 
-    if (sp->n <= SORT_SHARED / 8) {
+    if (sort_is_cancelled(s)) {
+        settle(s, sp);
+        return;
+    }
+    if (sp->n <= sort_grain(s, SORT_SHARED / 8)) {
         s->k->leaf(sp->v, sp->spare, sp->n, sp->into_spare, s->arg);
         return;
     }
     blz_par_fork(par, &right.job, run_half);
     sort_by_merging(par, s, &left);
-    if (blz_par_unfork(par, &right.job))
+    if (sort_unfork(par, s, &right.job))
         sort_by_merging(par, s, &right.sp);
     blz__sort_merge(par, s, from, middle, sort_at(s, from, middle), sp->n - middle,
                     sp->into_spare ? sp->spare : sp->v);
