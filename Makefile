@@ -57,11 +57,11 @@ mutants:
 	@tools/bootstrap build test
 	@tools/mutants $(ARGS)
 
-# Every benchmark with one and two workers; `make bench ARGS='--reps 9'`.
+# Blitz and its peers, in turn: an hour or two; writes docs/benchmarks.
+# `make bench ARGS='--groups locks --cycles 3'` is shorter.
 bench: build
-	@for name in $$($(BUILD)/bench/blitz-bench --list); do for threads in 1 2; do \
-	    $(BUILD)/bench/blitz-bench $$name --threads $$threads --reps 3 $(ARGS) || exit 1; \
-	done; done
+	@bench/peers/setup
+	@bench/report $(ARGS)
 
 lint:
 	@tools/bootstrap build lint
