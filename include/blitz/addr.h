@@ -39,8 +39,10 @@ struct sockaddr;
 
 BLZ_BEGIN_DECLS
 
+/* What kind of address it is: blz_addr_family. */
 enum { BLZ_ADDR_NONE = 0, BLZ_ADDR_V4 = 1, BLZ_ADDR_V6 = 2, BLZ_ADDR_UNIX = 3 };
 
+/* An address of any kind; a value, to be copied. All zero: none. */
 typedef struct blz_addr {
     uint64_t storage[16]; /* a struct sockaddr; zero from `len` on */
     uint32_t len;         /* 0: no address */

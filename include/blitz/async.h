@@ -73,6 +73,7 @@
         blz_bad_resume_(&self->blz_frame); \
     case 0:;
 
+/* Ends the body, and gives its result. What comes before it is reached by `goto out`. */
 #define BLZ_END(value)                                 \
     return blz_future_done(&self->blz_frame, (value)); \
     }                                                  \

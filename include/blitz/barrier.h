@@ -29,6 +29,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* A barrier, in memory of the program. All fields are the library's. */
 typedef struct blz_barrier {
     uint32_t lock;
     uint32_t parties;

@@ -24,6 +24,7 @@
 #define BLZ_END_DECLS
 #endif
 
+/* What the library exports, and what compilers should know about a function. */
 #define BLZ_API       __attribute__((visibility("default")))
 #define BLZ_NODISCARD __attribute__((warn_unused_result))
 #define BLZ_NORETURN  __attribute__((noreturn))
@@ -31,6 +32,7 @@
 #define BLZ_COLD      __attribute__((cold, noinline))
 #define BLZ_INLINE    inline __attribute__((always_inline))
 
+/* What a condition mostly is. */
 #define blz_likely(x)   __builtin_expect(!!(x), 1)
 #define blz_unlikely(x) __builtin_expect(!!(x), 0)
 

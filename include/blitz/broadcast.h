@@ -43,8 +43,10 @@
 
 BLZ_BEGIN_DECLS
 
+/* A channel, as its handles share it. */
 typedef struct blz_broadcast blz_broadcast;
 
+/* Sends; keeps the channel open. Dropped, or moved; never copied without a clone. */
 typedef struct blz_broadcast_sender {
     blz_broadcast *channel;
 } blz_broadcast_sender;
@@ -54,16 +56,19 @@ typedef struct blz_broadcast_weak_sender {
     blz_broadcast *channel;
 } blz_broadcast_weak_sender;
 
+/* Receives what is sent after it has subscribed. Used by one task or thread at a time. */
 typedef struct blz_broadcast_receiver {
     blz_broadcast *channel;
     uint64_t next;   /* the message that it receives next, counted from the first of all */
     uint64_t missed; /* before that, as the last -EOVERFLOW said */
 } blz_broadcast_receiver;
 
+/* The most messages that can be kept. */
 #define BLZ_BROADCAST_CAPACITY_MAX ((size_t)1 << 27)
 /* Of messages that have a `copy`: larger ones are better sent as pointers. */
 #define BLZ_BROADCAST_COPY_MAX ((size_t)256)
 
+/* How to make a channel: blz_broadcast_new. */
 typedef struct blz_broadcast_options {
     size_t capacity;  /* messages that are kept: 1 to BLZ_BROADCAST_CAPACITY_MAX */
     size_t elem_size; /* of a message; 0: it is only counted */
@@ -123,6 +128,7 @@ BLZ_API void blz_broadcast_close(blz_broadcast *channel);
 
 /* ---- Looking at a channel: true at some moment during the call [any thread] ---- */
 
+/* What it is like; senders and receivers are those that are there now. */
 BLZ_API bool blz_broadcast_is_closed(const blz_broadcast *channel);
 BLZ_API size_t blz_broadcast_capacity(const blz_broadcast *channel);
 BLZ_API size_t blz_broadcast_senders(blz_broadcast *channel);
@@ -254,6 +260,7 @@ static inline int blz_broadcast_recv_wait(blz_broadcast_receiver *rx, void *elem
         return blz_broadcast_recv_wait(&rx->raw, value);                                           \
     }
 
+/* All zero. */
 #define BLZ_BROADCAST_OPTIONS_INIT    \
     {                                 \
         0, 0, NULL, NULL, NULL, NULL, \

@@ -50,6 +50,7 @@ typedef struct blz_view {
 
 #define BLZ_READER_FOUND 32 /* delimiters that are looked for in one go */
 
+/* A stream with a buffer for reading, used by one task at a time; it stays where it is. */
 typedef struct blz_reader {
     blz_future future;
     uint64_t done;     /* bytes that the last operation has handed out */
@@ -95,6 +96,7 @@ static inline blz_view blz_reader_buffered(const blz_reader *reader)
     return view;
 }
 
+/* Takes the first `n` bytes of what blz_reader_buffered shows. Does not wait. */
 static inline void blz_reader_consume(blz_reader *reader, size_t n)
 {
     reader->pos += n;
@@ -192,6 +194,7 @@ BLZ_API blz_future *blz_split_more(blz_split *split);
 
 /* ---- Writing ---- */
 
+/* A stream with a buffer for writing, used by one task at a time; it stays where it is. */
 typedef struct blz_writer {
     blz_future future;
     uint64_t done; /* bytes of the last operation that have been taken */

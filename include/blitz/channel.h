@@ -46,12 +46,15 @@
 
 BLZ_BEGIN_DECLS
 
+/* A channel, as its handles share it. */
 typedef struct blz_channel blz_channel;
 
+/* A handle that sends. The channel is closed when the last one is dropped. */
 typedef struct blz_sender {
     blz_channel *channel;
 } blz_sender;
 
+/* A handle that receives. When the last one is dropped, sends fail. */
 typedef struct blz_receiver {
     blz_channel *channel;
 } blz_receiver;
@@ -71,8 +74,10 @@ typedef struct blz_permit {
 /* As capacity: the channel is never full. */
 #define BLZ_UNBOUNDED SIZE_MAX
 
+/* The largest capacity of a bounded channel. */
 #define BLZ_CHANNEL_CAPACITY_MAX ((size_t)1 << 27)
 
+/* How to make a channel: blz_channel_new. */
 typedef struct blz_channel_options {
     size_t capacity;   /* messages: 1 to BLZ_CHANNEL_CAPACITY_MAX, or BLZ_UNBOUNDED */
     size_t elem_size;  /* of a message; 0: it is only counted */
@@ -124,6 +129,7 @@ BLZ_API void blz_channel_close(blz_channel *channel);
 
 /* ---- Looking at a channel: true at some moment during the call [any thread] ---- */
 
+/* What it is like. */
 BLZ_API bool blz_channel_is_closed(const blz_channel *channel);
 BLZ_API size_t blz_channel_capacity(const blz_channel *channel); /* or BLZ_UNBOUNDED */
 BLZ_API size_t blz_channel_len(const blz_channel *channel);      /* messages in it */
@@ -133,6 +139,7 @@ BLZ_API size_t blz_channel_senders(const blz_channel *channel);
 BLZ_API size_t blz_channel_receivers(const blz_channel *channel);
 BLZ_API size_t blz_channel_weak_senders(const blz_channel *channel);
 
+/* Whether no message is in it. */
 static inline bool blz_channel_is_empty(const blz_channel *channel)
 {
     return blz_channel_len(channel) == 0;
@@ -162,6 +169,7 @@ static inline int blz_sender_send_wait(const blz_sender *tx, const void *elem)
     return (int)blz_wait(blz_sender_send(&op, tx, elem));
 }
 
+/* blz_sender_closed on a thread of your own. [any thread but a worker] */
 static inline int blz_sender_closed_wait(const blz_sender *tx)
 {
     blz_channel_op op;
@@ -184,6 +192,7 @@ BLZ_API int blz_sender_try_reserve(const blz_sender *tx, uint32_t count, blz_per
 BLZ_API blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx, uint32_t count,
                                        blz_permit *permit);
 
+/* The same on a thread of your own. [any thread but a worker] */
 static inline int blz_sender_reserve_wait(const blz_sender *tx, uint32_t count, blz_permit *permit)
 {
     blz_channel_op op;
@@ -223,12 +232,14 @@ BLZ_API int64_t blz_receiver_try_recv_many(const blz_receiver *rx, void *elems, 
 BLZ_API blz_future *blz_receiver_recv_many(blz_channel_op *op, const blz_receiver *rx, void *elems,
                                            uint32_t count);
 
+/* blz_receiver_recv on a thread of your own. [any thread but a worker] */
 static inline int blz_receiver_recv_wait(const blz_receiver *rx, void *elem)
 {
     blz_channel_op op;
     return (int)blz_wait(blz_receiver_recv(&op, rx, elem));
 }
 
+/* blz_receiver_recv_many on a thread of your own. [any thread but a worker] */
 static inline int64_t blz_receiver_recv_many_wait(const blz_receiver *rx, void *elems,
                                                   uint32_t count)
 {

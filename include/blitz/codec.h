@@ -40,6 +40,7 @@ BLZ_BEGIN_DECLS
 #define BLZ_DELIMITER_MAX 80 /* bytes of a delimiter */
 #define BLZ_HEADER_MAX    64 /* bytes of a header: `offset`, and the length behind it */
 
+/* How frames are told apart. Made by one of the functions below. */
 typedef struct blz_codec {
     size_t max;
     int64_t adjustment_;

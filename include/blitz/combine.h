@@ -67,6 +67,7 @@ typedef struct blz_branches {
     uint64_t reserved[2];
 } blz_branches;
 
+/* The futures of the combinators. */
 typedef blz_branches blz_select_op, blz_race_op, blz_join_op, blz_try_join_op;
 
 /*
@@ -111,6 +112,7 @@ BLZ_API blz_future *blz_try_join_array(blz_try_join_op *op, blz_future **branche
 
 #ifndef __cplusplus
 
+/* The same with the futures as arguments, up to eight: blz_select(&self->op, a, b, c). C only. */
 #define blz_select(op, ...)        BLZ_BRANCHES_(blz_select_array, (op), __VA_ARGS__)
 #define blz_select_biased(op, ...) BLZ_BRANCHES_(blz_select_biased_array, (op), __VA_ARGS__)
 #define blz_race(op, ...)          BLZ_BRANCHES_(blz_race_array, (op), __VA_ARGS__)

@@ -40,6 +40,7 @@ typedef struct blz_connect_options {
     uint64_t reserved[2];
 } blz_connect_options;
 
+/* The future of blz_connect. */
 typedef struct blz_connect_op {
     blz_future future;
     blz_timeout limit;

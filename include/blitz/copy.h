@@ -40,6 +40,7 @@ typedef struct blz_copy_options {
     uint64_t reserved[4];
 } blz_copy_options;
 
+/* The future of blz_copy. */
 typedef struct blz_copy_op {
     blz_future future;
     uint64_t done; /* bytes written, valid at any time */
@@ -55,6 +56,7 @@ typedef struct blz_copy_op {
 BLZ_API blz_future *blz_copy(blz_copy_op *op, blz_stream from, blz_stream to,
                              const blz_copy_options *options);
 
+/* The future of blz_copy_both. */
 typedef struct blz_copy_both_op {
     blz_future future;
     uint64_t a_to_b, b_to_a; /* bytes written, valid at any time */

@@ -102,6 +102,7 @@ struct blz_lookup_hints {
     uint64_t reserved[3];
 };
 
+/* The future of blz_lookup. */
 typedef struct blz_dns {
     blz_future future;
     blz_addrs *addrs;

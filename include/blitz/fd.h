@@ -148,6 +148,7 @@ BLZ_API int blz_fdset_remove(blz_fdset *set, int fd);
 /* The number of descriptors in it. [task] */
 BLZ_API size_t blz_fdset_count(const blz_fdset *set);
 
+/* The future of blz_fdset_wait. */
 typedef struct blz_fdset_wait_op {
     blz_future future;
     blz_fdset *set;

@@ -172,6 +172,7 @@ BLZ_API blz_future *blz_file_sync_data(blz_io *io, const blz_file *file);
 
 /* ---- What is known of a file ---- */
 
+/* What a path leads to. */
 typedef enum blz_file_type {
     BLZ_FILE_UNKNOWN,
     BLZ_FILE_REGULAR,

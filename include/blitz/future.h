@@ -46,13 +46,17 @@
 
 BLZ_BEGIN_DECLS
 
+/* What a poll function says. */
 typedef enum blz_poll { BLZ_PENDING = 0, BLZ_READY = 1 } blz_poll;
 
 typedef struct blz_future blz_future;
-typedef struct blz_task blz_task;
-typedef struct blz_rt blz_rt;
 typedef struct blz_cx blz_cx;
 
+/* A task (blitz/task.h), and a runtime (blitz/runtime.h). */
+typedef struct blz_task blz_task;
+typedef struct blz_rt blz_rt;
+
+/* What a kind of future can do; one static struct for all of its kind. */
 typedef struct blz_future_ops {
     const char *name; /* for dumps: "accept" */
     const char *file; /* source of the lines in `line`, or NULL */
@@ -60,6 +64,7 @@ typedef struct blz_future_ops {
     void (*cancel)(blz_future *self, blz_cx *cx); /* NULL: cancels the child */
 } blz_future_ops;
 
+/* The beginning of every future. */
 struct blz_future {
     const blz_future_ops *ops;
     blz_future *child; /* what this one awaits: the async stack */
@@ -76,6 +81,7 @@ struct blz_future {
 #define BLZ_FUTURE_ALWAYS    0x8000u  /* not refused in a cancelled scope: started, and told */
 #define BLZ_FUTURE_SHIELD    0x10000u /* one shield */
 
+/* blz_future.line of one that is ready. */
 #define BLZ_LINE_DONE UINT32_MAX
 
 /*
@@ -133,6 +139,7 @@ static inline bool blz_coop_take(blz_cx *cx)
     return true;
 }
 
+/* Gives back what blz_coop_take took: the operation has to wait. */
 static inline void blz_coop_give_back(blz_cx *cx)
 {
     cx->budget++;

@@ -34,6 +34,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* A mutex, in memory of the program. All fields are the library's. */
 typedef struct blz_mutex {
     uint32_t word;
     uint32_t lock; /* of the line */
@@ -46,15 +47,18 @@ typedef struct blz_mutex {
 #define BLZ_MUTEX_PASSES 64
 
 /* clang-format off */
+/* Unlocked. For a static one; blz_mutex_init does the same. */
 #define BLZ_MUTEX_INIT {0, 0, {NULL, NULL}, 0, 0}
 /* clang-format on */
 
+/* The future of blz_mutex_lock. */
 typedef struct blz_mutex_op {
     blz_future future;
     blz_mutex *mutex;
     blz_waiter waiter;
 } blz_mutex_op;
 
+/* Makes it unlocked. [any thread] */
 BLZ_API void blz_mutex_init(blz_mutex *mutex);
 
 /* Locks if it can be had at once: 0, or -EAGAIN. [any thread] */

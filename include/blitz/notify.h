@@ -39,6 +39,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* In memory of the program. All fields are the library's. */
 typedef struct blz_notify {
     uint64_t word;
     uint32_t lock;
@@ -63,6 +64,7 @@ typedef struct blz_notify_op {
     uint64_t reserved[2];
 } blz_notify_op;
 
+/* No permit, nobody waits. [any thread] */
 BLZ_API void blz_notify_init(blz_notify *notify);
 
 /* Wakes the task that has waited longest, or stores a permit. One atomic operation. [any thread] */

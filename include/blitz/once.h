@@ -27,6 +27,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* In memory of the program. All fields are the library's. */
 typedef struct blz_once {
     uint32_t state;
     uint32_t lock;
@@ -53,6 +54,7 @@ typedef struct blz_once_op {
     uint64_t reserved;
 } blz_once_op;
 
+/* Makes it empty. [any thread] */
 BLZ_API void blz_once_init(blz_once *once);
 
 /* The value, or -EAGAIN: there is none yet. One load. [any thread] */

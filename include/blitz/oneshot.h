@@ -41,6 +41,7 @@ typedef struct blz_oneshot_op {
     int64_t *value;
 } blz_oneshot_op;
 
+/* Empty. For a static one; blz_oneshot_init does the same. */
 #define BLZ_ONESHOT_INIT    \
     {                       \
         0, 0, {NULL, NULL}, \
@@ -49,6 +50,7 @@ typedef struct blz_oneshot_op {
         }                   \
     }
 
+/* Makes it empty, to be used once more. [any thread] */
 BLZ_API void blz_oneshot_init(blz_oneshot *channel);
 
 /* ---- the sender ---- */
@@ -117,6 +119,7 @@ typedef struct blz_oneshot_sender {
     blz_oneshot *channel;
 } blz_oneshot_sender;
 
+/* The receiver's; in the same way. */
 typedef struct blz_oneshot_receiver {
     blz_oneshot *channel;
 } blz_oneshot_receiver;
@@ -160,32 +163,38 @@ static inline blz_future *blz_oneshot_sender_closed(blz_oneshot_op *op, blz_ones
     return blz_oneshot_closed(op, sender->channel);
 }
 
+/* As blz_oneshot_closed_wait. [any thread but a worker] */
 static inline int blz_oneshot_sender_closed_wait(blz_oneshot_sender *sender)
 {
     return blz_oneshot_closed_wait(sender->channel);
 }
 
+/* As blz_oneshot_is_closed; true if the handle has ended. [any thread] */
 static inline bool blz_oneshot_sender_is_closed(const blz_oneshot_sender *sender)
 {
     return !sender->channel || blz_oneshot_is_closed(sender->channel);
 }
 
+/* As blz_oneshot_recv. [task] */
 static inline blz_future *blz_oneshot_receiver_recv(blz_oneshot_op *op,
                                                     blz_oneshot_receiver *receiver, int64_t *value)
 {
     return blz_oneshot_recv(op, receiver->channel, value);
 }
 
+/* As blz_oneshot_recv_wait. [any thread but a worker] */
 static inline int blz_oneshot_receiver_recv_wait(blz_oneshot_receiver *receiver, int64_t *value)
 {
     return blz_oneshot_recv_wait(receiver->channel, value);
 }
 
+/* As blz_oneshot_try_recv; -EBADF: the handle has ended. [any thread] */
 static inline int blz_oneshot_receiver_try_recv(blz_oneshot_receiver *receiver, int64_t *value)
 {
     return receiver->channel ? blz_oneshot_try_recv(receiver->channel, value) : -EBADF;
 }
 
+/* As blz_oneshot_close; true if the handle has ended. [any thread] */
 static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
 {
     return !receiver->channel || blz_oneshot_close(receiver->channel);

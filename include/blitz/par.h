@@ -50,6 +50,7 @@ typedef void (*blz_par_job_fn)(blz_par *par, blz_par_job *job);
 /* The body of blz_pool_run, and the branches of blz_par_join. */
 typedef void (*blz_par_fn)(blz_par *par, void *arg);
 
+/* What a job begins with. All fields but `run` are the library's. */
 struct blz_par_job {
     blz_par_job_fn run;
     int64_t index;  /* of its place among the jobs of its thread */

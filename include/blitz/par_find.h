@@ -22,6 +22,7 @@ BLZ_BEGIN_DECLS
 /* Whether element i is one. */
 typedef bool (*blz_par_predicate_fn)(size_t i, void *arg);
 
+/* Which of those that are found. */
 typedef enum blz_par_which {
     BLZ_PAR_FIRST, /* the lowest index */
     BLZ_PAR_LAST,  /* the highest */
@@ -36,6 +37,7 @@ BLZ_API BLZ_NODISCARD int blz_par_find(blz_par *par, size_t n, blz_par_which whi
                                        blz_par_predicate_fn predicate, void *arg, size_t *index,
                                        const blz_par_options *options);
 
+/* blz_par_find for the first. [in a computation] */
 static inline BLZ_NODISCARD int blz_par_find_first(blz_par *par, size_t n,
                                                    blz_par_predicate_fn predicate, void *arg,
                                                    size_t *index, const blz_par_options *options)
@@ -43,6 +45,7 @@ static inline BLZ_NODISCARD int blz_par_find_first(blz_par *par, size_t n,
     return blz_par_find(par, n, BLZ_PAR_FIRST, predicate, arg, index, options);
 }
 
+/* blz_par_find for the last. [in a computation] */
 static inline BLZ_NODISCARD int blz_par_find_last(blz_par *par, size_t n,
                                                   blz_par_predicate_fn predicate, void *arg,
                                                   size_t *index, const blz_par_options *options)
@@ -50,6 +53,7 @@ static inline BLZ_NODISCARD int blz_par_find_last(blz_par *par, size_t n,
     return blz_par_find(par, n, BLZ_PAR_LAST, predicate, arg, index, options);
 }
 
+/* blz_par_find for any. [in a computation] */
 static inline BLZ_NODISCARD int blz_par_find_any(blz_par *par, size_t n,
                                                  blz_par_predicate_fn predicate, void *arg,
                                                  size_t *index, const blz_par_options *options)

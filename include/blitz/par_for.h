@@ -110,6 +110,7 @@ typedef struct blz_par_tile {
     size_t col, col_end;
 } blz_par_tile;
 
+/* The body of a loop in two dimensions. 0, or a negative error, which ends the loop. */
 typedef int (*blz_par_tile_fn)(blz_par *par, const blz_par_tile *tile, void *arg);
 
 /*
@@ -178,11 +179,13 @@ static inline size_t blz_par_chunks(size_t n, size_t size)
     return n / size + (n % size != 0);
 }
 
+/* Where a chunk begins. */
 static inline size_t blz_par_chunk_begin(size_t chunk, size_t size)
 {
     return chunk * size;
 }
 
+/* Where a chunk ends: behind its last element. */
 static inline size_t blz_par_chunk_end(size_t chunk, size_t size, size_t n)
 {
     return n - chunk * size < size ? n : (chunk + 1) * size;

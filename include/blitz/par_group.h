@@ -87,6 +87,7 @@ BLZ_BEGIN_DECLS
         return blz_par_group_(par, &grouping, nr, options);                                    \
     }
 
+/* A number that is the same for equal elements, and whether two are equal. */
 typedef uint64_t (*blz_par_hash_fn)(const void *x, void *arg);
 typedef bool (*blz_par_same_fn)(const void *a, const void *b, void *arg);
 

@@ -31,6 +31,7 @@ BLZ_BEGIN_DECLS
 
 /* ---- any type ---- */
 
+/* How elements are added up, one after the other and part by part. */
 typedef struct blz_par_reducer {
     size_t size;          /* of an accumulator, in bytes; it is aligned to 16 */
     const void *identity; /* copied to begin one */

@@ -103,6 +103,7 @@ typedef struct blz_par_call {
  */
 BLZ_API void blz_par_join_n(blz_par *par, const blz_par_call *calls, size_t count);
 
+/* blz_par_join_n with the calls as arguments. [in a computation] */
 #define BLZ_PAR_JOIN(par, ...)                                 \
     blz_par_join_n((par), (const blz_par_call[]){__VA_ARGS__}, \
                    sizeof((const blz_par_call[]){__VA_ARGS__}) / sizeof(blz_par_call))

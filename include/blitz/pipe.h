@@ -35,6 +35,7 @@ typedef struct blz_pipe {
 /* A pipe: what is written to `out` is read from `in`. Both are close-on-exec. */
 BLZ_API BLZ_NODISCARD int blz_pipe_new(blz_pipe *in, blz_pipe *out, blz_rt *rt);
 
+/* How to open a FIFO. */
 enum { BLZ_PIPE_READ = 1, BLZ_PIPE_WRITE = 2, BLZ_PIPE_BOTH = 3 };
 
 /*
@@ -57,6 +58,7 @@ BLZ_API int blz_pipe_close(blz_pipe *pipe);
 
 /* ---- Reading and writing: see blitz/tcp.h [task] ---- */
 
+/* As blz_tcp_read and its kin. */
 BLZ_API blz_future *blz_pipe_read(blz_io *io, const blz_pipe *pipe, void *buf, size_t len);
 BLZ_API blz_future *blz_pipe_read_exact(blz_io *io, const blz_pipe *pipe, void *buf, size_t len);
 BLZ_API blz_future *blz_pipe_readv(blz_io *io, const blz_pipe *pipe, const blz_iovec *iov,

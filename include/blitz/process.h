@@ -163,16 +163,19 @@ static inline int blz_exit_code(int64_t status)
     return (status >> 8 & 0xff) ? -1 : (int)(status & 0xff);
 }
 
+/* The signal that has killed it, or 0. */
 static inline int blz_exit_signal(int64_t status)
 {
     return (int)(status >> 8 & 0xff);
 }
 
+/* Whether it has left a core file. */
 static inline bool blz_exit_dumped_core(int64_t status)
 {
     return (status >> 16 & 1) != 0;
 }
 
+/* The future of blz_child_wait. */
 typedef struct blz_child_wait_op {
     blz_future future;
     struct blz__child *child;
@@ -198,6 +201,7 @@ BLZ_API int blz_child_signal(blz_child *child, int signal);
 BLZ_API int blz_child_signal_group(blz_child *child, int signal);
 BLZ_API int blz_child_kill(blz_child *child);
 
+/* The future of blz_child_terminate. */
 typedef struct blz_child_terminate_op {
     blz_future future;
     uint64_t private_[72];
@@ -233,6 +237,7 @@ typedef struct blz_output {
     uint64_t reserved[1];
 } blz_output;
 
+/* The future of blz_command_output. */
 typedef struct blz_output_op {
     blz_future future;
     uint64_t private_[128];
@@ -251,6 +256,7 @@ BLZ_API blz_future *blz_command_output(blz_output_op *op, blz_command *cmd, blz_
 /* Gives the memory back; the limits stay. Before the runtime is freed. [any thread] */
 BLZ_API void blz_output_free(blz_output *output);
 
+/* The future of blz_command_run. */
 typedef struct blz_command_run_op {
     blz_future future;
     uint64_t private_[72];
@@ -261,6 +267,7 @@ BLZ_API blz_future *blz_command_run(blz_command_run_op *op, blz_command *cmd);
 
 /* ---- Processes of others ---- */
 
+/* The future of blz_process_watch. */
 typedef struct blz_process_watch_op {
     blz_future future;
     pid_t pid;

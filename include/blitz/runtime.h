@@ -110,6 +110,7 @@ BLZ_API int64_t blz_run(const blz_options *options, const void *frame, size_t si
 /* The runtime of the worker thread that this is, or NULL. [any thread] */
 BLZ_API blz_rt *blz_rt_current(void);
 
+/* How many workers it has, or will have. [any thread] */
 BLZ_API unsigned blz_rt_workers(const blz_rt *rt);
 
 /* The I/O backend ("io_uring", "epoll", "poll", "none"), and in a sentence why it is that one.

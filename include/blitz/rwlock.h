@@ -37,6 +37,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* A lock, in memory of the program. All fields are the library's. */
 typedef struct blz_rwlock {
     uint64_t word;
     uint32_t lock; /* of the line */
@@ -45,15 +46,18 @@ typedef struct blz_rwlock {
 } blz_rwlock;
 
 /* clang-format off */
+/* Unlocked. For a static one; blz_rwlock_init does the same. */
 #define BLZ_RWLOCK_INIT {0, 0, 0, {NULL, NULL}}
 /* clang-format on */
 
+/* The future of everything that waits here. */
 typedef struct blz_rwlock_op {
     blz_future future;
     blz_rwlock *rwlock;
     blz_waiter waiter;
 } blz_rwlock_op;
 
+/* Makes it unlocked. [any thread] */
 BLZ_API void blz_rwlock_init(blz_rwlock *rwlock);
 
 /* ---- Locking ---- */
@@ -105,6 +109,7 @@ BLZ_API void blz_rwlock_downgrade(blz_rwlock *rwlock);
 
 /* ---- For threads that may sleep: -EDEADLK on a worker [any thread but a worker] ---- */
 
+/* As blz_rwlock_read. */
 static inline int64_t blz_rwlock_read_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
@@ -112,6 +117,7 @@ static inline int64_t blz_rwlock_read_wait(blz_rwlock *rwlock)
     return blz_wait(blz_rwlock_read(&op, rwlock));
 }
 
+/* As blz_rwlock_upgradable. */
 static inline int64_t blz_rwlock_upgradable_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
@@ -119,6 +125,7 @@ static inline int64_t blz_rwlock_upgradable_wait(blz_rwlock *rwlock)
     return blz_wait(blz_rwlock_upgradable(&op, rwlock));
 }
 
+/* As blz_rwlock_write. */
 static inline int64_t blz_rwlock_write_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
@@ -126,6 +133,7 @@ static inline int64_t blz_rwlock_write_wait(blz_rwlock *rwlock)
     return blz_wait(blz_rwlock_write(&op, rwlock));
 }
 
+/* As blz_rwlock_upgrade. */
 static inline int64_t blz_rwlock_upgrade_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;

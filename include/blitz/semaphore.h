@@ -29,6 +29,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* A semaphore, in memory of the program. All fields are the library's. */
 typedef struct blz_semaphore {
     uint64_t word; /* permits, and whether somebody waits */
     uint32_t lock;
@@ -40,10 +41,12 @@ typedef struct blz_semaphore {
 #define BLZ_SEMAPHORE_MAX UINT32_MAX
 
 /* clang-format off */
+/* With so many permits. For a static one; blz_semaphore_init does the same. */
 #define BLZ_SEMAPHORE_INIT(permits) \
     {(uint64_t)(uint32_t)(permits) << 32, 0, (uint32_t)(permits), {NULL, NULL}}
 /* clang-format on */
 
+/* The future of blz_semaphore_acquire. */
 typedef struct blz_semaphore_op {
     blz_future future;
     blz_semaphore *semaphore;

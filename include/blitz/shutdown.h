@@ -50,8 +50,10 @@
 
 BLZ_BEGIN_DECLS
 
+/* The end of a program: what is counted, and how far it has come. */
 typedef struct blz_shutdown blz_shutdown;
 
+/* The phases, in their order. */
 enum {
     BLZ_SHUTDOWN_RUNNING,
     BLZ_SHUTDOWN_STOPPING,
@@ -71,6 +73,7 @@ enum {
 
 /* ---- The report ---- */
 
+/* What became of a phase. */
 typedef struct blz_shutdown_step {
     int end;            /* BLZ_SHUTDOWN_DONE, ... */
     uint32_t accepting; /* guards when it ended */
@@ -78,6 +81,7 @@ typedef struct blz_shutdown_step {
     int64_t ns; /* how long it took */
 } blz_shutdown_step;
 
+/* How far a shutdown has come: blz_shutdown_get_report, and options.on_phase. */
 typedef struct blz_shutdown_report {
     int phase;          /* which is on now */
     int signal;         /* that began it; 0: code did */
@@ -91,6 +95,7 @@ typedef struct blz_shutdown_report {
 
 /* ---- The shutdown ---- */
 
+/* How many signals can begin it. */
 #define BLZ_SHUTDOWN_SIGNALS 8
 
 /* Instead of a time: leave the phase out. */

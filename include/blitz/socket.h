@@ -67,6 +67,7 @@ enum { BLZ_READABLE = 0x1, BLZ_WRITABLE = 0x4 };
 
 /* ---- Messages ---- */
 
+/* What was wrong with a message that has been received. */
 enum {
     BLZ_MSG_TRUNCATED = 0x1,    /* the datagram was longer than the buffer; the rest is lost */
     BLZ_MSG_FDS_TRUNCATED = 0x2 /* there were more descriptors than asked for; they are closed */

@@ -46,6 +46,7 @@ typedef struct blz_worker_stats {
     uint64_t reserved[1];
 } blz_worker_stats;
 
+/* Of a whole runtime. */
 typedef struct blz_stats {
     blz_worker_stats total;
     uint64_t remote_spawned; /* tasks spawned by threads that are not workers */
@@ -81,6 +82,7 @@ BLZ_API uint64_t blz_histogram_floor(unsigned bucket);
 /* The value below which the given share of samples lies: 0.5 is the median. 0 without samples. */
 BLZ_API uint64_t blz_histogram_quantile(const blz_histogram *histogram, double share);
 
+/* Which histogram. */
 enum {
     BLZ_HISTOGRAM_POLL = 0,    /* how long polls took */
     BLZ_HISTOGRAM_LATENCY = 1, /* how long woken tasks waited for their poll */

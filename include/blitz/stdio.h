@@ -53,11 +53,13 @@ static inline BLZ_NODISCARD int blz_stdin(blz_stream *stream)
     return blz_stdio_open(stream, 0, NULL);
 }
 
+/* Standard output, in the same way. [worker] */
 static inline BLZ_NODISCARD int blz_stdout(blz_stream *stream)
 {
     return blz_stdio_open(stream, 1, NULL);
 }
 
+/* Standard error, in the same way. [worker] */
 static inline BLZ_NODISCARD int blz_stderr(blz_stream *stream)
 {
     return blz_stdio_open(stream, 2, NULL);

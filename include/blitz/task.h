@@ -165,12 +165,14 @@ struct blz_scope {
     uint64_t private_[8];
 };
 
+/* The future of blz_scope_join and blz_scope_next. */
 typedef struct blz_scope_wait {
     blz_future future;
     blz_scope *scope;
     blz_handle *out;
 } blz_scope_wait;
 
+/* Makes an empty scope; `policy` is BLZ_SCOPE_COLLECT or BLZ_SCOPE_FAIL_FAST. [task] */
 BLZ_API void blz_scope_init(blz_scope *scope, int policy);
 
 /* Cancels all children, present and future. [task that owns the scope] */

@@ -43,6 +43,7 @@ typedef struct blz_tcp {
     uint64_t generation_;
 } blz_tcp;
 
+/* A socket that listens. All zero: none. */
 typedef struct blz_listener {
     void *entry_;
     uint64_t generation_;
@@ -103,6 +104,7 @@ BLZ_API int blz_listener_into_fd(blz_listener *listener);
 
 /* ---- Serving ---- */
 
+/* The future of blz_serve. */
 typedef struct blz_serve_op {
     blz_future future;
     uint64_t private_[28];
@@ -223,6 +225,7 @@ typedef struct blz_tcp_reader {
     blz_tcp conn;
 } blz_tcp_reader;
 
+/* The half that writes. */
 typedef struct blz_tcp_writer {
     blz_tcp conn;
 } blz_tcp_writer;
@@ -242,6 +245,7 @@ BLZ_API int blz_tcp_writer_close(blz_tcp_writer *writer);
 
 /* ---- Ending [any thread] ---- */
 
+/* Which direction blz_tcp_shutdown ends. */
 enum { BLZ_SHUT_READ = 1, BLZ_SHUT_WRITE = 2, BLZ_SHUT_BOTH = 3 };
 
 /* Ends one direction: the other side reads the end of the stream. Reads go on. */
@@ -255,6 +259,7 @@ BLZ_API blz_stream blz_tcp_stream(const blz_tcp *conn);
 
 /* ---- Addresses and options [any thread] ---- */
 
+/* The addresses of this side, and of the other. */
 BLZ_API int blz_tcp_local_addr(const blz_tcp *conn, blz_addr *addr);
 BLZ_API int blz_tcp_peer_addr(const blz_tcp *conn, blz_addr *addr);
 

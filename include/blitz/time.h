@@ -29,6 +29,7 @@ BLZ_BEGIN_DECLS
 
 /* ---- Instants and durations ---- */
 
+/* Durations, beside those of blitz/base.h. */
 #define BLZ_MINUTE (60 * BLZ_SEC)
 #define BLZ_HOUR   (60 * BLZ_MINUTE)
 #define BLZ_DAY    (24 * BLZ_HOUR)
@@ -49,6 +50,7 @@ static inline int64_t blz_time_add(int64_t a, int64_t b)
     return sum;
 }
 
+/* The difference, in the same way. */
 static inline int64_t blz_time_sub(int64_t a, int64_t b)
 {
     int64_t difference;
@@ -154,6 +156,7 @@ BLZ_API void blz_timer_wake_at(blz_timer *timer, int64_t deadline_ns, blz_cx *cx
 
 /* ---- Sleeping ---- */
 
+/* The future of blz_sleep and blz_sleep_until. */
 typedef struct blz_sleep_op {
     blz_future future;
     blz_timer timer;
@@ -174,6 +177,7 @@ BLZ_API void blz_sleep_reset(blz_sleep_op *op, int64_t deadline_ns);
 
 /* ---- Limiting ---- */
 
+/* The future of blz_with_timeout and blz_with_deadline. */
 typedef struct blz_timeout {
     blz_future future;
     blz_timer timer;

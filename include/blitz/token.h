@@ -29,6 +29,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* One of a tree; counted references: blz_token_ref, blz_token_unref. */
 typedef struct blz_token blz_token;
 
 /* ---- Tokens ---- */

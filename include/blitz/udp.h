@@ -71,6 +71,7 @@ BLZ_API int blz_udp_close(blz_udp *udp);
 BLZ_API BLZ_NODISCARD int blz_udp_from_fd(blz_udp *udp, blz_rt *rt, int fd);
 BLZ_API int blz_udp_into_fd(blz_udp *udp);
 
+/* The addresses of this side, and of the one that it is connected to. [any thread] */
 BLZ_API int blz_udp_local_addr(const blz_udp *udp, blz_addr *addr);
 BLZ_API int blz_udp_peer_addr(const blz_udp *udp, blz_addr *addr); /* -ENOTCONN */
 
@@ -118,6 +119,7 @@ BLZ_API int64_t blz_udp_try_send(const blz_udp *udp, const void *buf, size_t len
 
 /* ---- Batches [task] ---- */
 
+/* One of several that are sent or received at once. */
 typedef struct blz_datagram {
     void *data;
     size_t len;       /* of what is sent; of the room for what is received */

@@ -33,6 +33,7 @@ typedef struct blz_unix {
     uint64_t generation_;
 } blz_unix;
 
+/* A socket that listens. All zero: none. */
 typedef struct blz_unix_listener {
     void *entry_;
     uint64_t generation_;
@@ -56,6 +57,7 @@ BLZ_API BLZ_NODISCARD int blz_unix_listen(blz_unix_listener *listener, const blz
 /* Waits for a connection: 0 and *conn; as blz_accept. [task] */
 BLZ_API blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listener, blz_unix *conn);
 
+/* As blz_listener_close and blz_listener_addr. [any thread] */
 BLZ_API int blz_unix_listener_close(blz_unix_listener *listener);
 BLZ_API int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *addr);
 

@@ -12,6 +12,7 @@
 
 #include <blitz/base.h>
 
+/* The version of these headers. */
 #define BLZ_VERSION_MAJOR  0
 #define BLZ_VERSION_MINOR  1
 #define BLZ_VERSION_PATCH  0

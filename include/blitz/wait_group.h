@@ -28,6 +28,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* In memory of the program. All fields are the library's. */
 typedef struct blz_wait_group {
     uint32_t word;
     uint32_t lock;
@@ -54,6 +55,7 @@ typedef struct blz_wait_group_op {
     uint64_t reserved[2];
 } blz_wait_group_op;
 
+/* Nothing to wait for. [any thread] */
 BLZ_API void blz_wait_group_init(blz_wait_group *group);
 
 /*

@@ -10,6 +10,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* One that waits. */
 typedef struct blz_waiter {
     struct blz_waiter *next, *prev;
     blz_waker waker;

@@ -27,6 +27,7 @@ BLZ_BEGIN_DECLS
 
 typedef struct blz_waker blz_waker;
 
+/* What a kind of waker does; called with its data, on any thread. */
 typedef struct blz_waker_ops {
     void (*wake)(void *data);        /* wakes, and consumes the waker */
     void (*wake_by_ref)(void *data); /* wakes, and leaves it valid */

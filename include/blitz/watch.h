@@ -40,12 +40,15 @@
 
 BLZ_BEGIN_DECLS
 
+/* A value that changes, as its senders and receivers share it. */
 typedef struct blz_watch blz_watch;
 
+/* A handle that sets the value. The watch is closed when the last one is dropped. */
 typedef struct blz_watch_sender {
     blz_watch *watch;
 } blz_watch_sender;
 
+/* A handle that sees the value. Used by one task or thread at a time. */
 typedef struct blz_watch_receiver {
     blz_watch *watch;
     uint64_t seen; /* number of the value; 0: none */
@@ -169,6 +172,7 @@ static inline int blz_watch_changed_wait(blz_watch_receiver *rx)
     return (int)blz_wait(blz_watch_changed(&op, rx));
 }
 
+/* blz_watch_wait_for on a thread of your own. [any thread but a worker] */
 static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
                                           blz_watch_predicate predicate, void *arg)
 {
