@@ -27,7 +27,7 @@ configure = mkdir -p $(BUILD) && \
     cmake --preset $(PRESET) -B $(BUILD) $(CONFIGURE_ARGS) >$(BUILD)/configure.log 2>&1 || \
     { cat $(BUILD)/configure.log; exit 1; }
 
-.PHONY: build tests run test fuzz mutants bench lint soak install clean
+.PHONY: build tests run test fuzz mutants bench lint site soak install clean
 
 build:
 	@tools/bootstrap build
@@ -66,6 +66,15 @@ bench: build
 lint:
 	@tools/bootstrap build lint
 	@tools/lint
+
+# The guide, the reference, the notes and the measurements as a static site in build/site, and the manual
+# pages in build/man; with everything that they refer to checked.
+site:
+	@tools/bootstrap site
+	@tools/docs/build.py check
+	@tools/docs/build.py site build/site
+	@rm -rf build/man && tools/docs/build.py man build/man
+	@mandoc -Tlint -W warning $$(grep -rL '^\.so' build/man)
 
 # Hours, not minutes: with both compilers and all sanitizers long stress runs, and all tests on a bad
 # machine; deeper models, every mutant, ten minutes for each fuzz target.

@@ -35,6 +35,19 @@ install(CODE [[
 ]])
 install(FILES ${PROJECT_BINARY_DIR}/blitz.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+# The manual pages are made from the headers, when they are installed. Without Python there are none.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_FOUND)
+    install(CODE "set(blitz_docs \"${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/tools/docs/build.py\")")
+    install(CODE [[
+        file(REMOVE_RECURSE ${blitz_build}/man)
+        execute_process(COMMAND ${blitz_docs} man ${blitz_build}/man COMMAND_ERROR_IS_FATAL ANY)
+    ]])
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
+else()
+    message(STATUS "No Python 3: the manual pages are not installed")
+endif()
+
 # The frame checker is for users too.
 if(EXISTS ${PROJECT_SOURCE_DIR}/tools/blitz-check-frames)
     install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/blitz-check-frames

@@ -51,6 +51,13 @@ build_with_pkg_config "$CXX" c++17 consumer.cpp
     -o "$root/all-static" $(pkg-config --static --libs blitz)
 expect_version "$root/all-static"
 
+step "manual pages"
+man=$prefix/share/man
+for page in man7/blitz.7 man1/blitz-check-frames.1 man3/blz_tcp.3; do
+    [ -s "$man/$page" ] || fail "no $page"
+done
+[ "$(cat "$man/man3/blz_tcp_read.3")" = ".so man3/blz_tcp.3" ] || fail "blz_tcp_read(3) leads elsewhere"
+
 step "CMake package"
 "$CMAKE" -S "$here/cmake-consumer" -B "$root/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" >"$root/log" 2>&1 || { cat "$root/log"; exit 1; }

@@ -22,7 +22,7 @@ TOKEN = re.compile(
     r"|(?P<space>\s+)|(?P<word>\w+)|(?P<other>.)",
     re.DOTALL | re.MULTILINE)
 SECTION = re.compile(r"^---- (.*?) ----$", re.DOTALL)
-MARK = re.compile(r"\[((?:any thread|task|worker|in a computation|the owner|owner)[^\]]*)\]")
+MARK = re.compile(r"\[((?:any\s+thread|task|worker|in\s+a\s+computation|any)\b[^\]]*)\]")
 NAME = re.compile(r"\b(?:blz|BLZ)_\w+\b")
 ATTRIBUTES = re.compile(r"\b(?:BLZ_API|BLZ_NODISCARD|BLZ_NORETURN|BLZ_COLD|BLZ_NOINLINE)\b\s*")
 PLUMBING = re.compile(r"^BLZ_(?:BEGIN|END)_DECLS\b|^_Static_assert\b|^extern \"C\"")
@@ -45,7 +45,15 @@ class Group:
     entries: list
     section: str
     line: int
-    mark: str = ""      # of the comment, or of its section
+    own_mark: str = ""
+    section_mark: str = ""
+
+    @property
+    def mark(self):
+        """Where these may be called: what the comment says, or its section, of what can be called."""
+        calls = any(entry.kind == "function" or "(" in entry.text for entry in self.entries
+                    if entry.kind in ("function", "macro"))
+        return self.own_mark or (self.section_mark if calls else "")
 
     @property
     def names(self):
@@ -265,12 +273,13 @@ class Reader:
         if self.group and self.group.entries:
             entry = self.group.entries[-1]
             entry.text += f" /* {text} */"
+            self.group.own_mark = self.group.own_mark or " ".join(MARK.findall(text)[:1])
             if self.header.missing and self.header.missing[-1][1] == entry.names:
                 self.header.missing.pop()
 
     def new_group(self, text, line):
         marks = [" ".join(mark.split()) for mark in MARK.findall(text)]
-        return Group(text, [], self.section, line, marks[-1] if marks else self.section_mark)
+        return Group(text, [], self.section, line, marks[-1] if marks else "", self.section_mark)
 
     def add(self, entry):
         if self.own or not is_public(entry):
