@@ -20,6 +20,7 @@ void blz__par_inject_push(inject_queue *q, root *r)
     r->queued = true;
     r->next = NULL;
     blz__lock_acquire(&q->lock);
+    blz__plain_write(&q->first);
     r->prev = q->last;
     *(q->last ? &q->last->next : &q->first) = r;
     q->last = r;
@@ -29,6 +30,7 @@ void blz__par_inject_push(inject_queue *q, root *r)
 
 static void unlink_root(inject_queue *q, root *r)
 {
+    blz__plain_write(&q->first);
     *(r->prev ? &r->prev->next : &q->first) = r->next;
     *(r->next ? &r->next->prev : &q->last) = r->prev;
     r->queued = false;
