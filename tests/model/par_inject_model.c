@@ -47,7 +47,7 @@ static void take_the_rest(void)
 {
     while (take())
         ;
-    model_assert(blz__load(&queue.len, RELAXED) == 0);
+    model_assert(!queue.first && blz__load(&queue.len, RELAXED) == 0);
 }
 
 static void a_root_that_comes_again_is_had_once_each_time(void)
