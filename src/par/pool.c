@@ -38,6 +38,7 @@ static void free_memory(blz_pool *pool)
     blz_allocator a = pool->allocator;
     size_t count = blz_pool_indices(pool);
 
+    blz__plain_write(&pool->sleep.sleepers); /* nobody is about to wake another */
     if (pool->workers)
         blz__free(&a, pool->workers, sizeof *pool->workers * count, BLZ_CACHE_LINE);
     if (pool->sleep.sleepers)

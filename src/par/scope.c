@@ -29,9 +29,9 @@ int blz_par_scope_end(blz_par *par, blz_par_scope *scope)
     blz__par_run_own(w, scope);
     w->tasks.innermost = scope->tasks.outer;
     scope->waiting = true;
-    /* acquire: pairs with the releases of those who ran the blocks; release: another one may be
-     * the last */
-    if (blz__fetch_sub(&scope->out, 1u, ACQ_REL) != 1)
+    /* acquire: pairs with the releases of those who ran the blocks. No release: if another one is
+     * the last, it wants nothing of ours but the latch */
+    if (blz__fetch_sub(&scope->out, 1u, ACQUIRE) != 1)
         blz__par_wait_for_scope(w, scope);
     return blz__load(&scope->code, RELAXED);
 }

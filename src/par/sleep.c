@@ -35,6 +35,7 @@ bool blz__par_sleep_wake(sleep_state *s, uint32_t worker)
     uint32_t *word = &s->sleepers[worker].word;
     uint32_t state = blz__load(word, RELAXED);
 
+    blz__plain_read(&s->sleepers);
     for (;;) {
         if (state == SLEEP_PREP) {
             if (blz__cas(word, &state, (uint32_t)SLEEP_NOTIFIED, RELAXED, RELAXED))

@@ -41,6 +41,7 @@ static task_block *pop_spare(task_state *s)
 {
     task_block *block = s->spare;
 
+    blz__plain_write(&s->spare);
     if (block) {
         s->spare = block->older;
         s->nr_spare--;
@@ -88,6 +89,7 @@ static void give_to_pile(worker *w)
 
 static void put_block(worker *w, task_block *block)
 {
+    blz__plain_write(&w->tasks.spare);
     block->older = w->tasks.spare;
     w->tasks.spare = block;
     if (++w->tasks.nr_spare > MAX_SPARE)
@@ -288,7 +290,7 @@ static task_block *take_back(worker *w, const block_list *list)
     w->tasks.offered_from = NULL;
     if (!blz__load(&w->tasks.offer, RELAXED))
         return NULL;
-    return blz__swap(&w->tasks.offer, NULL, ACQUIRE); /* pairs with the release of the offer */
+    return blz__swap(&w->tasks.offer, NULL, RELAXED); /* what is there is our own */
 }
 
 void blz__par_frame_begin(worker *w, block_list *frame, block_list **saved)

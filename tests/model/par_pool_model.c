@@ -7,6 +7,8 @@
 
 #include "support/memory.h"
 
+#include <errno.h>
+
 static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
 {
     blz_pool *pool;
@@ -33,6 +35,32 @@ static void free_pool(blz_pool *pool)
 static void a_pool_starts_and_ends(void)
 {
     free_pool(new_pool(1, BLZ_PAR_WAIT_STEAL));
+}
+
+static uint32_t begun_by;
+
+static void note_start(void *arg, unsigned index)
+{
+    blz__plain_write((uint32_t *)arg);
+    *(uint32_t *)arg = index + 1;
+}
+
+static void who_makes_a_pool_sees_that_it_has_begun(void)
+{
+    blz_pool *pool;
+    int rc;
+
+    begun_by = 0;
+    rc = blz_pool_new(&pool, &(blz_pool_options){.threads = 1,
+                                                 .ring_size = 2,
+                                                 .guests = 1,
+                                                 .on_thread_start = note_start,
+                                                 .hook_arg = &begun_by,
+                                                 .allocator = &model_memory});
+    model_assert(rc == 0);
+    blz__plain_read(&begun_by);
+    model_assert(begun_by == 1);
+    free_pool(pool);
 }
 
 /* ---- computations ---- */
@@ -230,6 +258,39 @@ static void a_place_has_one_guest_at_a_time(void)
     free_pool(pool);
 }
 
+static int do_nothing_more(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    return 0;
+}
+
+/* It leaves memory to the pool. */
+static void visit_with_a_task(void *arg)
+{
+    blz_par *par = blz_pool_enter(arg);
+    blz_par_scope scope;
+
+    blz__store(&nr_met, 1u, RELAXED);
+    blz_par_scope_begin(par, &scope);
+    model_assert(blz_par_spawn(par, &scope, do_nothing_more, NULL) == 0);
+    model_assert(blz_par_scope_end(par, &scope) == 0);
+    blz_pool_leave(par);
+}
+
+static void a_pool_is_freed_after_its_guest(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_BLOCK);
+    model_thread guest;
+
+    nr_met = 0;
+    guest = model_start(visit_with_a_task, pool);
+    while (!blz__load(&nr_met, RELAXED)) /* it is in */
+        blz__spin_hint();
+    while (blz_pool_free(pool) == -EBUSY)
+        blz__spin_hint();
+    model_join(guest);
+}
+
 /* ---- two pools ---- */
 
 struct through {
@@ -281,14 +342,38 @@ static void a_pool_ends_before_the_one_that_it_ran_in(void)
     free_pool(t.pool);
 }
 
+static void broadcast_through(blz_par *par, void *arg)
+{
+    struct through *t = arg;
+
+    (void)par;
+    model_assert(blz_pool_broadcast(t->pool, write_seven, &t->result) == 0);
+}
+
+/* The same, by a broadcast. */
+static void a_pool_ends_before_the_one_that_it_broadcast_in(void)
+{
+    blz_pool *outer = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    struct through t = {new_pool(1, BLZ_PAR_WAIT_STEAL), 0};
+    model_thread other = model_start(run_nothing, outer);
+
+    blz_pool_run(outer, broadcast_through, &t);
+    model_join(other);
+    free_pool(outer);
+    free_pool(t.pool);
+}
+
 static const struct model models[] = {
     {"a_pool_starts_and_ends", a_pool_starts_and_ends, {.preemptions = 2}},
+    {"who_makes_a_pool_sees_that_it_has_begun",
+     who_makes_a_pool_sees_that_it_has_begun,
+     {.preemptions = 1}},
     {"a_computation_is_run_and_its_result_seen",
      a_computation_is_run_and_its_result_seen,
-     {.preemptions = 2, .stale_reads = 2}},
+     {.preemptions = 2, .stale_reads = 2, .reduce = true}},
     {"two_threads_run_computations",
      two_threads_run_computations,
-     {.preemptions = 1, .stale_reads = 1}},
+     {.preemptions = 1, .stale_reads = 1, .reduce = true}},
     {"a_worker_wakes_another_before_it_runs_a_job",
      a_worker_wakes_another_before_it_runs_a_job,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
@@ -311,11 +396,17 @@ static const struct model models[] = {
     {"a_place_has_one_guest_at_a_time",
      a_place_has_one_guest_at_a_time,
      {.preemptions = 1, .stale_reads = 1, .reduce = true}},
+    {"a_pool_is_freed_after_its_guest",
+     a_pool_is_freed_after_its_guest,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_pool_runs_in_another",
      a_pool_runs_in_another,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_pool_ends_before_the_one_that_it_ran_in",
      a_pool_ends_before_the_one_that_it_ran_in,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_pool_ends_before_the_one_that_it_broadcast_in",
+     a_pool_ends_before_the_one_that_it_broadcast_in,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
 };
 

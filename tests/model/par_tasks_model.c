@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks that end up with a thread that has not begun their scope, in the explorer: a guest and one
- * worker, which take what the other has at certain points. The points are gates, so that there is
+ * worker or two, which take what the other has at certain points. The points are gates, so that there is
  * little else to explore: what counts is who is left with a block, and when the scope goes.
  */
 #include "par/pool.h"
 
 #include "support/memory.h"
+
+#include <blitz/par_for.h>
+
+#include <errno.h>
 
 /* ---- gates ---- */
 
@@ -26,14 +30,13 @@ static void pass_gate(enum gate gate)
         blz__futex_wait(&gates[gate], 0);
 }
 
-/* ---- a guest and a worker ---- */
+/* ---- a guest and the workers ---- */
 
 static blz_pool *pool;
 
-static void run_as_guest(blz_par_wait waiting, blz_par_fn fn)
+static void begin_pool(unsigned workers, blz_par_wait waiting)
 {
-    blz_par *par;
-    int rc = blz_pool_new(&pool, &(blz_pool_options){.threads = 1,
+    int rc = blz_pool_new(&pool, &(blz_pool_options){.threads = workers,
                                                      .ring_size = 2,
                                                      .guests = 1,
                                                      .waiting = waiting,
@@ -42,10 +45,27 @@ static void run_as_guest(blz_par_wait waiting, blz_par_fn fn)
     model_assert(rc == 0);
     for (int i = 0; i < NR_GATES; i++)
         gates[i] = 0;
+}
+
+static void end_pool(void)
+{
+    model_assert(blz_pool_free(pool) == 0);
+}
+
+static void run_with_workers(unsigned workers, blz_par_wait waiting, blz_par_fn fn)
+{
+    blz_par *par;
+
+    begin_pool(workers, waiting);
     par = blz_pool_enter(pool);
     fn(par, NULL);
     blz_pool_leave(par);
-    model_assert(blz_pool_free(pool) == 0);
+    end_pool();
+}
+
+static void run_as_guest(blz_par_wait waiting, blz_par_fn fn)
+{
+    run_with_workers(1, waiting, fn);
 }
 
 /* In memory of its own, so that it is noticed who looks at it when it is gone. */
@@ -172,12 +192,88 @@ static void a_scope_stays_until_its_owner_is_told(void)
     run_as_guest(BLZ_PAR_WAIT_STEAL, spawn_one_for_the_worker);
 }
 
+/* ---- what others wrote ---- */
+
+static uint32_t results[2];
+
+static void write_seven(uint32_t *result)
+{
+    blz__plain_write(result);
+    *result = 7;
+}
+
+static void look_at_the_results(void)
+{
+    for (int i = 0; i < 2; i++) {
+        blz__plain_read(&results[i]);
+        model_assert(results[i] == 7);
+    }
+}
+
+/* Until who began the scope has nothing left to do but wait for two blocks, or one. */
+static void wait_for_the_owner(const blz_par_scope *scope)
+{
+    while (blz__load(&scope->out, RELAXED) > 2)
+        blz__spin_hint();
+}
+
+static int write_first(blz_par *par, void *arg)
+{
+    (void)par;
+    open_gate(TASK_HAS_BEGUN);
+    wait_for_the_owner(arg);
+    write_seven(&results[0]);
+    return 0;
+}
+
+static int write_second(blz_par *par, void *arg)
+{
+    (void)par;
+    open_gate(JOB_HAS_BEGUN);
+    wait_for_the_owner(arg);
+    write_seven(&results[1]);
+    return 0;
+}
+
+static void spawn_for_each_worker(blz_par *par, void *arg)
+{
+    blz_par_scope *scope = begin_scope(par);
+
+    (void)arg;
+    model_assert(blz_par_spawn(par, scope, write_first, scope) == 0);
+    pass_gate(TASK_HAS_BEGUN);
+    model_assert(blz_par_spawn(par, scope, write_second, scope) == 0);
+    pass_gate(JOB_HAS_BEGUN);
+    end_scope(par, scope);
+    look_at_the_results();
+}
+
+/* The last one of them tells the guest, and must have seen the other one's. */
+static void the_end_of_a_scope_shows_what_all_wrote(void)
+{
+    run_with_workers(2, BLZ_PAR_WAIT_BLOCK, spawn_for_each_worker);
+}
+
 /* ---- broadcasts ---- */
 
-static void open_the_gate(blz_par *par, void *arg)
+static void write_own(blz_par *par, void *arg)
+{
+    (void)arg;
+    write_seven(&results[blz_par_index(par)]);
+}
+
+/* By a thread that is not in the pool, and has nothing but the latch. */
+static void the_end_of_a_broadcast_shows_what_all_wrote(void)
+{
+    begin_pool(2, BLZ_PAR_WAIT_BLOCK);
+    model_assert(blz_pool_broadcast(pool, write_own, NULL) == 0);
+    look_at_the_results();
+    end_pool();
+}
+
+static void do_little(blz_par *par, void *arg)
 {
     (void)par, (void)arg;
-    open_gate(JOB_HAS_BEGUN);
 }
 
 static bool is_listed(void)
@@ -193,13 +289,37 @@ static bool is_listed(void)
 static void broadcast_once(blz_par *par, void *arg)
 {
     (void)par, (void)arg;
-    model_assert(blz_pool_broadcast(pool, open_the_gate, NULL) == 0);
+    model_assert(blz_pool_broadcast(pool, do_little, NULL) == 0);
     model_assert(!is_listed()); /* it is in the frame of the call, which has returned */
 }
 
 static void a_broadcast_is_in_the_list_until_it_returns(void)
 {
     run_as_guest(BLZ_PAR_WAIT_STEAL, broadcast_once);
+}
+
+/* ---- cancellation ---- */
+
+static blz_par_cancel cancel;
+
+static void cancel_with_a_reason(void *arg)
+{
+    (void)arg;
+    write_seven(&results[0]);
+    blz_par_cancel_set(&cancel, -ECANCELED);
+}
+
+static void who_finds_a_cancellation_sees_what_led_to_it(void)
+{
+    model_thread other;
+
+    cancel = (blz_par_cancel){0};
+    other = model_start(cancel_with_a_reason, NULL);
+    if (blz_par_cancel_code(&cancel) == -ECANCELED) {
+        blz__plain_read(&results[0]);
+        model_assert(results[0] == 7);
+    }
+    model_join(other);
 }
 
 #define BOUNDS                                                      \
@@ -210,8 +330,14 @@ static void a_broadcast_is_in_the_list_until_it_returns(void)
 static const struct model models[] = {
     {"an_offer_is_not_left_behind", an_offer_is_not_left_behind, BOUNDS},
     {"a_scope_stays_until_its_owner_is_told", a_scope_stays_until_its_owner_is_told, BOUNDS},
+    {"the_end_of_a_scope_shows_what_all_wrote", the_end_of_a_scope_shows_what_all_wrote, BOUNDS},
     {"a_broadcast_is_in_the_list_until_it_returns", a_broadcast_is_in_the_list_until_it_returns,
      BOUNDS},
+    {"the_end_of_a_broadcast_shows_what_all_wrote", the_end_of_a_broadcast_shows_what_all_wrote,
+     BOUNDS},
+    {"who_finds_a_cancellation_sees_what_led_to_it",
+     who_finds_a_cancellation_sees_what_led_to_it,
+     {.preemptions = 2}},
 };
 
 int main(int argc, char **argv)
