@@ -128,7 +128,8 @@ typedef int (*blz_par_map_fn)(void *out, const void *in, void *arg);
 
 /*
  * out[i] = fn(in[i]), for elements of those sizes in bytes; out may be in itself, if the sizes are
- * equal. After an error some are done. [in a computation]
+ * equal. A size of 0 is allowed: all have the same address then. After an error some are done.
+ * [in a computation]
  */
 BLZ_API BLZ_NODISCARD int blz_par_map(blz_par *par, void *out, size_t out_size, const void *in,
                                       size_t in_size, size_t n, blz_par_map_fn fn, void *arg,
@@ -168,8 +169,8 @@ BLZ_API BLZ_NODISCARD int blz_par_fill(blz_par *par, void *out, size_t size, siz
 /*
  * Zip and enumerate need nothing: a body has the index, and uses it for as many arrays as it likes.
  *
- * Chunks of `size` elements, the last one shorter: a loop over blz_par_chunks(n, size) of them, and
- * in the body
+ * Chunks of `size` elements (one at least), the last one shorter: a loop over
+ * blz_par_chunks(n, size) of them, and in the body
  *
  *     for (size_t c = begin; c < end; c++)
  *         sum[c] = sum_of(v + blz_par_chunk_begin(c, size), v + blz_par_chunk_end(c, size, n));

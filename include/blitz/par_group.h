@@ -104,7 +104,8 @@ BLZ_API BLZ_NODISCARD int blz_par_distinct(blz_par *par, const void *in, size_t 
 /*
  * Where the elements of each group are: those of group g are order[offsets[g]] and so on up to
  * before order[offsets[g + 1]], in the order of their indices. offsets has room for nr + 1 numbers,
- * order for n. -ERANGE: an id is not below nr. [in a computation]
+ * order for n. -ERANGE: an id is not below nr; so without groups (nr = 0) there may be no elements.
+ * [in a computation]
  */
 BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, const uint32_t *ids, size_t n,
                                               size_t nr, size_t *offsets, size_t *order,

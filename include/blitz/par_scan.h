@@ -24,6 +24,9 @@
  * for any number of threads, with one exception: a scan with an operation that is not quite
  * associative (sums of floats) may differ in the last bits from run to run.
  *
+ * Elements may have no bytes (size 0). Then only their number counts: callbacks get pointers that
+ * are not to be read, and nothing is written.
+ *
  * All take options as in par_for.h, where `grain` is the number of elements in a block, and return
  * 0, or a negative error: of a callback (the first), of the cancellation, -ENOMEM where that is
  * said. After an error the outputs hold anything; no thread works on them any more. One thread

@@ -49,6 +49,12 @@ const blz_par_options blz__par_defaults = {0};
 
 /* ---- blocks ---- */
 
+/* Elements of a block that fits into the cache; those without a byte are counted as if of one. */
+static size_t most_in_a_block(const struct blz_par_chain_ *ops)
+{
+    return max_size(BLOCK_BYTES / max_size(ops->size, 1), 1);
+}
+
 static void *value_at(char *values, const chain *c, size_t i)
 {
     return values + i * c->ops->value_size;
@@ -261,7 +267,7 @@ static int probe(blz_par *par, chain *c, void *value, bool starts)
 {
     const struct blz_par_chain_ *ops = c->ops;
     const blz__clock *clock = &worker_of(par)->pool->clock;
-    size_t most = max_size(BLOCK_BYTES / ops->size, 1), done = 0;
+    size_t most = most_in_a_block(ops), done = 0;
     size_t step = min_size(PROBE_FIRST, most);
     uint64_t start = blz__clock_ticks(clock);
     double spent = 0;
@@ -304,7 +310,7 @@ int blz_par_chain_(blz_par *par, const struct blz_par_chain_ *ops, void *value, 
 {
     chain c = {.ops = ops, .options = options_or_defaults(options)};
     size_t grain = c.options->grain;
-    size_t block = grain ? grain : max_size(BLOCK_BYTES / ops->size, 1);
+    size_t block = grain ? grain : most_in_a_block(ops);
     int rc;
 
     if (nr_threads_of(par) == 1 || ops->n <= grain)

@@ -109,5 +109,5 @@ int blz_par_fill(blz_par *par, void *out, size_t size, size_t n, const void *val
 {
     filling f = {out, value, size};
 
-    return size ? blz_par_for(par, n, fill_range, &f, options) : 0;
+    return blz_par_for(par, size ? n : 0, fill_range, &f, options);
 }

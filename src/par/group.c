@@ -218,7 +218,7 @@ static bool allocate_entries(blz_par *par, groups *gs)
     gs->leaders = blz__par_alloc(par, n * sizeof *gs->leaders);
     gs->firsts = blz__par_alloc(par, n * sizeof *gs->firsts);
     gs->ids = blz__par_alloc(par, n * sizeof *gs->ids);
-    gs->sums = gs->g->fold ? blz__par_alloc(par, n * gs->g->sum_size) : NULL;
+    gs->sums = gs->g->fold ? blz__par_alloc(par, size_of_sums(gs, n)) : NULL;
     return gs->entries && gs->starts && gs->leaders && gs->firsts && gs->ids &&
            (gs->sums || !gs->g->fold);
 }
@@ -232,7 +232,7 @@ static void free_entries(blz_par *par, groups *gs)
     blz__par_free(par, gs->leaders, n * sizeof *gs->leaders);
     blz__par_free(par, gs->firsts, n * sizeof *gs->firsts);
     blz__par_free(par, gs->ids, n * sizeof *gs->ids);
-    blz__par_free(par, gs->sums, n * gs->g->sum_size);
+    blz__par_free(par, gs->sums, size_of_sums(gs, n));
 }
 
 static int number_entries(blz_par *par, groups *gs, size_t *nr)
@@ -272,7 +272,7 @@ static void free_blocks(blz_par *par, groups *gs)
 {
     for (size_t k = 0; k < gs->nr_blocks; k++) {
         blz__par_free(par, gs->blocks[k].keys, gs->blocks[k].nr * sizeof *gs->blocks[k].keys);
-        blz__par_free(par, gs->block_sums[k], gs->blocks[k].nr * gs->g->sum_size);
+        blz__par_free(par, gs->block_sums[k], size_of_sums(gs, gs->blocks[k].nr));
     }
 }
 

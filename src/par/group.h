@@ -34,6 +34,12 @@ typedef struct groups {
     char **block_sums; /* of each block, until they are put together */
 } groups;
 
+/* Of nr values; never nothing, which an allocator may refuse. */
+static inline size_t size_of_sums(const groups *gs, size_t nr)
+{
+    return nr * gs->g->sum_size + 1;
+}
+
 /* Numbers the keys of each block: fills blocks, block_sums, and g->ids with numbers in blocks. */
 int blz__par_number_blocks(blz_par *par, groups *gs);
 

@@ -91,7 +91,7 @@ static int fold_values(blz_par *par, groups *gs, size_t block, size_t begin, siz
 
     if (!gs->g->fold)
         return 0;
-    sums = gs->block_sums[block] = blz__par_alloc(par, s->keys.nr * gs->g->sum_size);
+    sums = gs->block_sums[block] = blz__par_alloc(par, size_of_sums(gs, s->keys.nr));
     if (!sums)
         return -ENOMEM;
     gs->g->fold(gs->g->arrays, begin, end, s->ids, s->keys.keys, sums);

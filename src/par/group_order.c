@@ -127,6 +127,10 @@ int blz_par_group_order(blz_par *par, const uint32_t *ids, size_t n, size_t nr, 
     ordering o = {.ids = ids, .nr = nr, .offsets = offsets, .order = order};
 
     o.options = options_or_defaults(options);
+    if (nr == 0) {
+        offsets[0] = 0;
+        return n > 0 ? -ERANGE : cancelled(o.options);
+    }
     if (nr <= DIRECT)
         return order_directly(par, &o, n);
     while (((nr - 1) >> o.shift) >= DIRECT)

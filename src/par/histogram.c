@@ -140,7 +140,7 @@ static int count_serially(histogram *h, const blz_par_options *options)
 
 static unsigned tables_worth(const histogram *h, unsigned threads)
 {
-    return h->nr <= h->arrays->n / WORTH ? min_size(threads + 1, MOST_TABLES) : 0;
+    return h->nr > 0 && h->nr <= h->arrays->n / WORTH ? min_size(threads + 1, MOST_TABLES) : 0;
 }
 
 int blz_par_histogram_(blz_par *par, struct blz_par_arrays_ *arrays, blz_par_tally_fn_ tally,

@@ -60,7 +60,7 @@ int blz_par_partition_(blz_par *par, size_t size, struct blz_par_arrays_ *arrays
     int rc = blz_par_pack_(par, size, arrays, count, write, nr, options);
     reversal r = {.size = size};
 
-    if (rc < 0 || arrays->rest)
+    if (rc < 0 || arrays->rest || *nr == arrays->n)
         return rc;
     r.data = (char *)arrays->out + *nr * size;
     r.n = arrays->n - *nr;

@@ -177,7 +177,7 @@ int blz_par_shuffle(blz_par *par, void *data, size_t n, size_t size, uint64_t se
     s.starts = starts;
     s.options = options_or_defaults(options);
     rc = cancelled(s.options);
-    if (rc < 0)
+    if (rc < 0 || size == 0)
         return rc;
     if (n <= BUCKET) {
         deal_few(&s);

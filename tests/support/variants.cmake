@@ -49,3 +49,8 @@ foreach(source IN LISTS fault)
         LINKER:--undefined=blz_faulty_stream
         LINKER:--undefined=syscall_fails)
 endforeach()
+
+# Counts the looks at a cancellation.
+if(TARGET fault_par_algorithms)
+    target_link_options(fault_par_algorithms PRIVATE LINKER:--wrap=blz_par_cancel_code)
+endif()
