@@ -56,7 +56,7 @@ struct blz_par_job {
     int64_t index;  /* of its place among the jobs of its thread */
     uint32_t latch; /* from here on only written once the job is shown to others */
     uint32_t owner;
-    uint32_t thief;
+    uint64_t claim; /* who has taken it */
     uint32_t isolated;
 };
 

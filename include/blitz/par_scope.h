@@ -52,9 +52,10 @@ typedef struct blz_par_scope {
     blz_par *owner;
     uint32_t out; /* blocks of tasks that others may have; and one until the scope is to end */
     uint32_t latch;
-    uint32_t thief;
     int32_t code;
-    bool waiting, isolated;
+    uint32_t isolated;
+    uint64_t claim; /* one of those who have some */
+    bool waiting;
     uint64_t reserved[4];
 } blz_par_scope;
 

@@ -89,6 +89,7 @@ bool blz__par_run_broadcast(worker *w)
 {
     broadcast_list *list = &w->pool->broadcasts;
     broadcast_node *node;
+    task_frame frame;
 
     if (blz__load(&list->last_number, RELAXED) == w->broadcast_number ||
         w->index >= w->pool->nr_workers)
@@ -98,7 +99,9 @@ bool blz__par_run_broadcast(worker *w)
         return false;
     blz__par_sleep_end_looking(&w->pool->sleep); /* it may take long */
     blz__par_fresh_fuel(w, false);
+    blz__par_frame_begin(w, &frame, true);
     call(w, blz_container_of(node, struct broadcast, node));
+    blz__par_frame_end(w, &frame);
     blz__par_sleep_begin_looking(&w->pool->sleep);
     return true;
 }
@@ -110,18 +113,28 @@ static void wake_all(blz_pool *pool)
         blz__par_sleep_wake(&pool->sleep, i);
 }
 
+/* Whether this worker has something that others may be waiting for before they call it. */
+static bool is_awaited(const worker *w)
+{
+    const task_frame *frame = w->tasks.frame;
+
+    while (frame->is_root)
+        frame = frame->outer;
+    return frame != &w->tasks.base;
+}
+
 int blz_pool_broadcast(blz_pool *named, blz_par_fn fn, void *arg)
 {
     blz_pool *pool = named ? named : blz_pool_default();
-    blz_par *here = blz__par_context_in(pool), *waits_in = here ? here : blz__par_current;
-    worker *w = waits_in ? worker_of(waits_in) : NULL; /* one of the pool calls it meanwhile */
+    blz_par *here = blz__par_context_in(pool);
+    worker *w = here ? worker_of(here) : blz__par_serving(); /* calls it meanwhile, if it is in */
     struct broadcast b = {.node = {.fn = fn, .arg = arg}, .pool = pool};
 
     if (!pool)
         return -EAGAIN;
     if (pool_is_forked(pool))
         return -EOWNERDEAD;
-    if (here && w->tasks.frame != &w->tasks.base)
+    if (here && (w->isolated || is_awaited(w)))
         return -EDEADLK;
     b.left = pool->nr_workers;
     if (w) {
@@ -131,6 +144,9 @@ int blz_pool_broadcast(blz_pool *named, blz_par_fn fn, void *arg)
     }
     add(&pool->broadcasts, &b.node);
     wake_all(pool);
-    blz__par_wait_for_all(w, pool, &b.latch);
+    if (here)
+        blz__par_work_until(w, &b.latch);
+    else
+        blz__par_wait_outside(w, pool, &b.latch);
     return 0;
 }

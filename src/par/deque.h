@@ -128,18 +128,35 @@ static inline bool ring_take_public(ring *r)
     return mine;
 }
 
-/* Takes the oldest job. LOST: another one was faster, there may be more. [any thread] */
-static inline ring_steal_result ring_steal(ring *r, blz_par_job **job)
+/* The oldest job, as far as one can see, and its index. False: there is none. [any thread] */
+static inline bool ring_look(ring *r, int64_t *index, blz_par_job **job)
 {
     int64_t top = blz__load(&r->top, SEQ_CST); /* see ring_take_public */
     /* acquire: pairs with the release in ring_publish */
     int64_t bottom = blz__load(&r->own.bottom, SEQ_CST);
 
+    *index = top;
     if (top >= bottom)
-        return RING_EMPTY;
+        return false;
     *job = blz__load(&r->slots[(uint64_t)top & r->mask], RELAXED);
+    return true;
+}
+
+/* Takes it. False: another one was faster, there may be more. [who has looked] */
+static inline bool ring_take(ring *r, int64_t index)
+{
     /* release: the slot is read; pairs with the acquire in ring_room */
-    return blz__cas(&r->top, &top, top + 1, RELEASE, RELAXED) ? RING_TAKEN : RING_LOST;
+    return blz__cas(&r->top, &index, index + 1, RELEASE, RELAXED);
+}
+
+/* Looks, and takes. LOST: another one was faster. [any thread] */
+static inline ring_steal_result ring_steal(ring *r, blz_par_job **job)
+{
+    int64_t index;
+
+    if (!ring_look(r, &index, job))
+        return RING_EMPTY;
+    return ring_take(r, index) ? RING_TAKEN : RING_LOST;
 }
 
 #endif

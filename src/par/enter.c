@@ -12,7 +12,10 @@
  * look at guests' places only up to the last one that was ever taken.
  *
  * A computation of a thread that is not in the pool is handed over (inject.h), and the thread
- * sleeps until it is done; a worker of another pool works there meanwhile.
+ * sleeps until it is done. A worker of another pool works there meanwhile: that pool might have
+ * nobody else for what the computation asks of it in turn. No pool needs its guests, so one who is
+ * a guest besides does not work as such; one who is only a guest works in the pool that it entered
+ * last.
  */
 #include "par/pool.h"
 
@@ -79,6 +82,7 @@ blz_par *blz_pool_enter(blz_pool *named)
     use_place(pool, w->index);
     blz__plain_write(&w->outer);
     w->outer = blz__par_current;
+    w->isolated = w->outer ? worker_of(w->outer)->isolated : 0;
     blz__par_current = &w->ring.own;
     blz__par_fresh_fuel(w, true);
     return blz__par_current;
@@ -114,7 +118,7 @@ void blz_pool_leave(blz_par *par)
     }
     if (par->tail != blz__load(&par->bottom, RELAXED))
         blz__panic("blz_pool_leave: between a fork and its unfork");
-    if (w->tasks.innermost != &w->tasks.base)
+    if (w->tasks.innermost != &w->tasks.base.list)
         blz__panic("blz_pool_leave: in a scope");
     blz__par_run_base(w);
     forget(w);
@@ -160,12 +164,24 @@ static void wake_waiter(root *r)
         blz__fetch_sub(&pool->nr_wakers, 1u, RELEASE); /* pairs with wait_for_wakers */
 }
 
+worker *blz__par_serving(void)
+{
+    blz_par *par = blz__par_current;
+
+    while (par && worker_of(par)->outer)
+        par = worker_of(par)->outer;
+    if (!par || worker_of(par)->index >= worker_of(par)->pool->nr_workers)
+        par = blz__par_current;
+    return par ? worker_of(par) : NULL;
+}
+
 static void run_there(blz_pool *pool, blz_par_fn fn, void *arg)
 {
-    worker *w = blz__par_current ? worker_of(blz__par_current) : NULL;
+    worker *w = blz__par_serving();
     struct awaited a = {.root = {.fn = fn, .arg = arg, .finish = wake_waiter}};
 
     if (w) {
+        a.root.isolated = w->isolated;
         a.pool = w->pool;
         a.index = w->index;
         blz__fetch_add(&w->pool->nr_wakers, 1u, RELAXED); /* which is not freed before this ends */

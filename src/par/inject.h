@@ -21,6 +21,7 @@ struct root {
     void *arg;
     void (*finish)(root *r); /* tells who waits; the root is gone afterwards */
     uint32_t latch;          /* for a thread that waits */
+    uint32_t isolated;       /* in how many regions was who began it */
     bool queued;             /* under the queue's lock */
 };
 

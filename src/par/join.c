@@ -113,12 +113,13 @@ static void publish_oldest(worker *w)
         return;
     job->latch = LATCH_UNSET;
     job->owner = w->index;
-    job->thief = PAR_NOBODY;
+    job->claim = PAR_UNCLAIMED;
     job->isolated = w->isolated;
     ring_publish(&w->ring);
     par_count(w->stats.published);
     if (blz__par_sleep_post(&w->pool->sleep, 1))
         w->woke_for = job->index;
+    blz__par_tell_helper(w, job->index);
 }
 
 static void look_around(worker *w, bool asked)

@@ -7,7 +7,8 @@
  *   ------------------------------------------------------------------------------------------
  *   UNSET      SET                      SLEEPING             BLOCKED              -
  *   SLEEPING   SET, wakes the worker    -                    -                    UNSET
- *   BLOCKED    SET, wakes the word      -                    -                    UNSET (poked)
+ *   BLOCKED    SET, wakes the word      -                    -                    UNSET (poked, or
+ *                                                                                 found something)
  *   SET        -                        does not wait        does not wait        -
  *
  * SLEEPING: a worker that also wants to be woken for new jobs; it sleeps as sleep.h says, and has
@@ -58,25 +59,42 @@ static inline void latch_awake(uint32_t *latch)
     blz__cas(latch, &state, (uint32_t)LATCH_UNSET, RELAXED, RELAXED);
 }
 
-/* Waits until it is set or poked. The caller looks again (latch_is_set). [waiter] */
-static inline void latch_block(uint32_t *latch)
+/* The waiter is about to wait on the word: from here on it is woken. False: it has happened. */
+static inline bool latch_block(uint32_t *latch)
 {
     uint32_t state = LATCH_UNSET;
 
-    if (!blz__cas(latch, &state, (uint32_t)LATCH_BLOCKED, RELAXED, RELAXED))
-        return;
+    return blz__cas(latch, &state, (uint32_t)LATCH_BLOCKED, RELAXED, RELAXED);
+}
+
+/* Waits until it is set or poked, and looks again then (latch_is_set). [waiter, after that] */
+static inline void latch_wait(uint32_t *latch)
+{
     while (blz__load(latch, RELAXED) == LATCH_BLOCKED)
         blz__futex_wait(latch, LATCH_BLOCKED);
 }
 
-/* Who is blocked on it gets to look around. The latch must not go meanwhile. [any thread] */
-static inline void latch_poke(uint32_t *latch)
+/* It does not wait after all. [waiter] */
+static inline void latch_unblock(uint32_t *latch)
 {
     uint32_t state = LATCH_BLOCKED;
 
-    if (blz__load(latch, RELAXED) == LATCH_BLOCKED &&
-        blz__cas(latch, &state, (uint32_t)LATCH_UNSET, RELAXED, RELAXED))
-        blz__futex_wake(latch, 1);
+    blz__cas(latch, &state, (uint32_t)LATCH_UNSET, RELAXED, RELAXED);
+}
+
+/*
+ * Who is blocked on it gets to look around: false if nobody is. The latch must not go meanwhile.
+ * [any thread]
+ */
+static inline bool latch_poke(uint32_t *latch)
+{
+    uint32_t state = LATCH_BLOCKED;
+
+    if (blz__load(latch, RELAXED) != LATCH_BLOCKED ||
+        !blz__cas(latch, &state, (uint32_t)LATCH_UNSET, RELAXED, RELAXED))
+        return false;
+    blz__futex_wake(latch, 1);
+    return true;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define BLZ_PAR_POOL_H
 
 #include "par/deque.h"
+#include "par/help.h"
 #include "par/inject.h"
 #include "par/latch.h"
 #include "par/sleep.h"
@@ -14,10 +15,15 @@
 #include "base/rng.h"
 #include "base/sys.h"
 
-enum { PAR_NOBODY = 0x7fffffff }; /* job->thief before anybody has taken it */
-
 /* par.fuel, written by a thief that found nothing: publish a job at the next fork. */
 enum { PAR_FUEL_ASKED = -1 };
+
+/* So many rounds of looking for work later it asks again. */
+#ifdef BLZ_MODEL
+enum { PAR_ASK_EVERY = 1 };
+#else
+enum { PAR_ASK_EVERY = 32 };
+#endif
 
 /* Written by the worker alone; a model does not need to see them. */
 #ifdef BLZ_MODEL
@@ -57,10 +63,12 @@ typedef struct worker {
     blz_par *outer;    /* of a guest: the context that its thread has in another pool */
     uint32_t entries;  /* of a guest: how often its thread has entered; 0: nobody's place */
     uint32_t ended;    /* a latch: the pool is being freed */
-    uint32_t isolated; /* in how many regions it is, one in the other */
-    bool is_solo;      /* solo_until is not over, or has not been looked at */
-    bool is_fresh;     /* solo, and it has not forked yet */
-    bool fruitless;    /* the last time it was woken there was nothing to do */
+    uint32_t isolated; /* in how many regions its thread is, one in the other */
+    uint32_t depth;    /* in how many waits in which its thread takes anything; helpers read it */
+    par_taken *taken;
+    bool is_solo;   /* solo_until is not over, or has not been looked at */
+    bool is_fresh;  /* solo, and it has not forked yet */
+    bool fruitless; /* the last time it was woken there was nothing to do */
     worker_stats stats;
     uint32_t broadcast_number; /* of the last one that it has called */
     task_state tasks;
@@ -135,12 +143,41 @@ int blz__par_options_resolve(blz_pool_options *options, const blz_pool_options *
 /* The context that this thread has in the pool, or NULL. */
 blz_par *blz__par_context_in(const blz_pool *pool);
 
+/* As what this thread works while it waits for another pool; NULL: it is in none. */
+worker *blz__par_serving(void);
+
 /* Begins the computation, in its turn; its `finish` is the last that is done. [any thread] */
 void blz__par_start(blz_pool *pool, root *r);
 
 /* ---- worker.c ---- */
 
 void blz__par_worker_main(void *worker);
+
+/* Runs whatever there is until the latch is set. */
+void blz__par_work_until(worker *w, uint32_t *latch);
+
+/* Something to do: one of these. */
+typedef struct par_found {
+    blz_par_job *job;
+    task_block *block;
+    root *root;
+} par_found;
+
+void blz__par_run_found(worker *w, const par_found *f);
+
+/* The victim publishes at its next fork. */
+void blz__par_ask(worker *victim);
+
+/* One round of waiting without work: true while it is too early to sleep. */
+bool blz__par_idle_round(const blz_pool *pool, uint32_t *rounds);
+
+/* ---- help.c ---- */
+
+/* Whether there is room for something foreign on top of what this thread does. */
+bool blz__par_may_take(const worker *w);
+
+/* This thread is in so many isolated regions from now on, in all of its contexts. */
+void blz__par_isolate(uint32_t regions);
 
 /* A worker, or NULL: a thread of no pool, waits for a computation that it handed to this pool. */
 void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch);
@@ -150,9 +187,6 @@ void blz__par_wait_for_scope(worker *w, blz_par_scope *scope);
 
 /* Waits until the job, which another worker has, is done. [owner of the job] */
 void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting);
-
-/* Waits for others of the pool, taking any job meanwhile. NULL: a thread of no pool. */
-void blz__par_wait_for_all(worker *w, const blz_pool *pool, uint32_t *latch);
 
 /* ---- broadcast.c ---- */
 

@@ -15,7 +15,7 @@ void blz_par_scope_begin(blz_par *par, blz_par_scope *scope)
     worker *w = worker_of(par);
 
     *scope =
-        (blz_par_scope){.owner = par, .out = 1, .thief = PAR_NOBODY, .isolated = w->isolated > 0};
+        (blz_par_scope){.owner = par, .out = 1, .claim = PAR_UNCLAIMED, .isolated = w->isolated};
     scope->tasks.outer = w->tasks.innermost;
     w->tasks.innermost = &scope->tasks;
 }

@@ -15,12 +15,12 @@
 
 static void fence_of_the_poster(const sleep_state *s)
 {
-    __asm__ __volatile__("" ::: "memory"); /* pairs with fence_of_the_sleeper */
+    __asm__ __volatile__("" ::: "memory"); /* pairs with blz__par_sleep_fence */
     if (!s->asymmetric_fences)
         blz__fence_seq_cst();
 }
 
-static void fence_of_the_sleeper(const sleep_state *s)
+void blz__par_sleep_fence(const sleep_state *s)
 {
     if (s->asymmetric_fences)
         blz__fence_heavy(); /* pairs with fence_of_the_poster */
@@ -110,7 +110,7 @@ uint32_t blz__par_sleep_announce(sleep_state *s)
             break;
         announced = counters;
     }
-    fence_of_the_sleeper(s);
+    blz__par_sleep_fence(s);
     return sleep_event(announced);
 }
 

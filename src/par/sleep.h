@@ -79,6 +79,9 @@ void blz__par_sleep_begin_looking(sleep_state *s);
  */
 void blz__par_sleep_end_looking(sleep_state *s);
 
+/* After it everything is seen that was posted before; what comes later sees what is before it. */
+void blz__par_sleep_fence(const sleep_state *s);
+
 /* The worker is about to sleep; after this it looks everywhere once more. Gives the event. */
 uint32_t blz__par_sleep_announce(sleep_state *s);
 

@@ -98,7 +98,8 @@ static void put_block(worker *w, task_block *block)
 
 void blz__par_tasks_init(task_state *s)
 {
-    s->frame = s->innermost = &s->base;
+    s->frame = &s->base;
+    s->innermost = &s->base.list;
 }
 
 void blz__par_tasks_free(worker *w)
@@ -215,12 +216,22 @@ static inline void spend_fuel(worker *w)
         blz__par_look(w);
 }
 
+/* The list of the innermost frame where a task of that scope may run: see tasks.h. */
+static block_list *list_for(const worker *w, const blz_par_scope *scope)
+{
+    task_frame *frame = w->tasks.frame;
+
+    while (blz_unlikely(frame->isolated > scope->isolated))
+        frame = frame->outer;
+    return &frame->list;
+}
+
 static inline int spawn(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn, void *arg,
                         bool fifo)
 {
     worker *w = worker_of(par);
     bool own = scope->owner == par && !scope->waiting;
-    block_list *list = own ? &scope->tasks : w->tasks.frame;
+    block_list *list = own ? &scope->tasks : list_for(w, scope);
     task_block *block = *newest_of(list, fifo);
     int32_t code = blz__load(&scope->code, RELAXED);
 
@@ -260,44 +271,87 @@ static void run_task(worker *w, blz_par_scope *scope, par_task t)
         blz_par_scope_cancel(scope, rc);
 }
 
+/* The scope whose tasks are being run; and the claim, if somebody else waits for it. */
+struct current {
+    blz_par_scope *scope;
+    bool claimed;
+    par_taken claim;
+};
+
+/* NULL: none. */
+static void change_scope(worker *w, struct current *c, blz_par_scope *scope)
+{
+    if (c->claimed)
+        blz__par_unclaim(w, &c->claim);
+    c->scope = scope;
+    c->claimed = scope && scope->owner != &w->ring.own;
+    if (c->claimed)
+        blz__par_claim(w, &c->claim, &scope->claim, &scope->latch);
+    if (scope && scope->isolated != w->isolated)
+        blz__par_isolate(scope->isolated);
+}
+
+/* The next task of the block, which is not empty. */
+static par_task take_task(block_list *list, task_block *block)
+{
+    par_task t;
+
+    blz__plain_write(&block->end);
+    t = block->tasks[block->fifo ? block->first++ : --block->end];
+    if (block->first == block->end)
+        block->first = block->end = 0;
+    list->running = block;
+    return t;
+}
+
 /* Runs all, and what they spawn here. */
 static void run_list(worker *w, block_list *list)
 {
+    uint32_t isolated = w->isolated;
+    struct current c = {.claimed = false};
     task_block *block;
     par_task t;
 
     while ((block = list->newest ? list->newest : list->fifo_oldest)) {
         if (block->first == block->end) {
+            if (block->scope == c.scope) /* it may be the last one */
+                change_scope(w, &c, NULL);
             retire(w, list, block);
             continue;
         }
-        blz__plain_write(&block->end);
-        t = block->tasks[block->fifo ? block->first++ : --block->end];
-        if (block->first == block->end)
-            block->first = block->end = 0;
-        list->running = block;
+        if (block->scope != c.scope)
+            change_scope(w, &c, block->scope);
+        t = take_task(list, block);
         spend_fuel(w); /* from here on others may be given what is left */
         run_task(w, block->scope, t);
     }
     list->running = NULL;
+    if (isolated != w->isolated)
+        blz__par_isolate(isolated);
 }
 
 /* The block that was offered from this list, if nobody has taken it. */
 static task_block *take_back(worker *w, const block_list *list)
 {
+    uintptr_t offer = blz__load(&w->tasks.offer, RELAXED);
+
     if (w->tasks.offered_from != list)
         return NULL;
     w->tasks.offered_from = NULL;
-    if (!blz__load(&w->tasks.offer, RELAXED))
+    if (!offer || offer == OFFER_BUSY)
         return NULL;
-    return blz__swap(&w->tasks.offer, NULL, RELAXED); /* what is there is our own */
+    /* Relaxed: what is there is our own. */
+    return blz__cas(&w->tasks.offer, &offer, 0, RELAXED, RELAXED) ? w->tasks.offered : NULL;
 }
 
-void blz__par_frame_begin(worker *w, block_list *frame, block_list **saved)
+void blz__par_frame_begin(worker *w, task_frame *frame, bool is_root)
 {
-    *frame = (block_list){.outer = w->tasks.innermost};
-    *saved = w->tasks.frame;
-    w->tasks.innermost = w->tasks.frame = frame;
+    *frame = (task_frame){.list.outer = w->tasks.innermost,
+                          .outer = w->tasks.frame,
+                          .isolated = w->isolated,
+                          .is_root = is_root};
+    w->tasks.innermost = &frame->list;
+    w->tasks.frame = frame;
 }
 
 static void run_all(worker *w, block_list *list)
@@ -313,19 +367,19 @@ static void run_all(worker *w, block_list *list)
     }
 }
 
-void blz__par_frame_end(worker *w, block_list *frame, block_list *saved)
+void blz__par_frame_end(worker *w, task_frame *frame)
 {
-    run_all(w, frame);
-    w->tasks.innermost = frame->outer;
-    w->tasks.frame = saved;
+    run_all(w, &frame->list);
+    w->tasks.innermost = frame->list.outer;
+    w->tasks.frame = frame->outer;
 }
 
 void blz__par_run_base(worker *w)
 {
-    block_list *base = &w->tasks.base;
+    task_frame *base = &w->tasks.base;
 
-    if (w->tasks.frame == base && !base->running)
-        run_all(w, base);
+    if (w->tasks.frame == base && !base->list.running)
+        run_all(w, &base->list);
 }
 
 void blz__par_run_own(worker *w, blz_par_scope *scope)
@@ -345,17 +399,12 @@ void blz__par_run_own(worker *w, blz_par_scope *scope)
 
 void blz__par_run_block(worker *w, task_block *block)
 {
-    block_list frame, *saved;
-    uint32_t isolated = w->isolated;
+    task_frame frame;
 
-    if (block->scope->owner != &w->ring.own) /* whose other jobs are none of the scope */
-        blz__store(&block->scope->thief, w->index, RELAXED);
     blz__par_fresh_fuel(w, false);
-    blz__par_frame_begin(w, &frame, &saved);
-    w->isolated = block->scope->isolated;
-    link_block(&frame, block);
-    blz__par_frame_end(w, &frame, saved);
-    w->isolated = isolated;
+    blz__par_frame_begin(w, &frame, false);
+    link_block(&frame.list, block);
+    blz__par_frame_end(w, &frame);
 }
 
 /* ---- offers ---- */
@@ -430,20 +479,22 @@ static block_list *list_to_share(const worker *w)
 static void show(worker *w, block_list *list, task_block *block)
 {
     w->tasks.offered_from = list;
-    blz__store(&w->tasks.offered_for, block->scope, RELAXED);
-    blz__store(&w->tasks.offer, block, RELEASE); /* pairs with the acquires of who takes it */
+    blz__plain_write(&w->tasks.offered);
+    w->tasks.offered = block;
+    /* release: pairs with the acquire in take_from */
+    blz__store(&w->tasks.offer, (uintptr_t)block->scope, RELEASE);
     par_count(w->stats.published);
     blz__par_sleep_post(&w->pool->sleep, 1);
 }
 
-/* Who waits for the scope is asleep, perhaps, and would like to have the block: a wish. */
+/* Who waits for the scope is asleep, perhaps, and would like to have the block. */
 static void show_and_tell(worker *w, block_list *list, task_block *block)
 {
     blz_par_scope *scope = block->scope;
 
     blz__fetch_add(&scope->out, 1u, RELAXED); /* it stays until it is told */
     show(w, list, block);
-    latch_poke(&scope->latch);
+    latch_poke(&scope->latch); /* after the fence of the post: see help.h */
     uncount(w, scope);
 }
 
@@ -452,7 +503,7 @@ void blz__par_offer(worker *w)
     block_list *list;
     task_block *block;
 
-    if (blz__load(&w->tasks.offer, RELAXED))
+    if (blz__load(&w->tasks.offer, ACQUIRE)) /* pairs with the release in take_from */
         return;
     list = list_to_share(w);
     block = list ? cut(w, list) : NULL;
@@ -464,6 +515,23 @@ void blz__par_offer(worker *w)
         show_and_tell(w, list, block);
 }
 
+/* What is offered there, if it is of that scope, or whatever it is. NULL: nothing. */
+static task_block *take_from(task_state *s, const blz_par_scope *scope)
+{
+    uintptr_t offer = blz__load(&s->offer, RELAXED);
+    task_block *block;
+
+    if (!offer || offer == OFFER_BUSY || (scope && offer != (uintptr_t)scope))
+        return NULL;
+    /* acquire: pairs with the release in show */
+    if (!blz__cas(&s->offer, &offer, (uintptr_t)OFFER_BUSY, ACQUIRE, RELAXED))
+        return NULL;
+    blz__plain_read(&s->offered);
+    block = s->offered;
+    blz__store(&s->offer, (uintptr_t)0, RELEASE); /* pairs with the acquire in blz__par_offer */
+    return block;
+}
+
 task_block *blz__par_take_offer(worker *w, const blz_par_scope *scope)
 {
     blz_pool *pool = w->pool;
@@ -471,14 +539,8 @@ task_block *blz__par_take_offer(worker *w, const blz_par_scope *scope)
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = start + i;
-        task_state *s = &pool->workers[at < count ? at : at - count].tasks;
-        task_block *block;
+        task_block *block = take_from(&pool->workers[at < count ? at : at - count].tasks, scope);
 
-        if (!blz__load(&s->offer, RELAXED))
-            continue;
-        if (scope && blz__load(&s->offered_for, RELAXED) != scope)
-            continue;
-        block = blz__swap(&s->offer, NULL, ACQUIRE); /* pairs with the release in blz__par_offer */
         if (block)
             return block;
     }

@@ -5,20 +5,28 @@
  * Each thread has a list of blocks for each scope that it began, and one for each computation that
  * it took from another thread, which has what that spawns into scopes of others. Such lists are the
  * thread's own, and nothing there is atomic. When somebody has nothing to do, the thread offers the
- * oldest block of its outermost list, or the older half of its only one:
+ * oldest block of its outermost list, or the older half of its only one. The word of the offer is
+ * the scope that its tasks are of, so that who waits for one takes nothing else:
  *
  *   offer      who                  does
  *   ------------------------------------------------------------------------------
- *   NULL       its thread           puts a block there (release)
- *   a block    anybody, also its    takes it (exchange, acquire); it is his own from then on
- *              thread
+ *   0          its thread           puts a block there, then the scope (release)
+ *   a scope    its thread           takes the block back: 0
+ *   a scope    anybody else         BUSY (compare and swap, acquire)
+ *   BUSY       the same one         takes the block, which is his own from then on; 0 (release)
  *
  * A scope counts blocks, not tasks: one for each that is not in the list of the scope itself, and
  * one for the thread that began it, until that has nothing left to do but wait. Who has emptied a
  * block, and run its last task, takes one off; who takes the last one off sets the latch.
  *
  * Nothing is left behind: a thread that ends a list, or a computation that it took, runs what is in
- * its list, and takes back what it has offered from there.
+ * its list, and takes back what it has offered from there. So each computation has a frame with
+ * such a list, also one from outside: beneath it there may be another one, in the middle of a wait.
+ *
+ * What lies beneath may be in an isolated region. A scope that was begun outside of it is foreign
+ * to it, and its tasks are not run there, though one of the region may have spawned them: they go
+ * to the frame in which the thread came into the region. The scope cannot end before that does,
+ * since the region is in it.
  */
 #ifndef BLZ_PAR_TASKS_H
 #define BLZ_PAR_TASKS_H
@@ -55,17 +63,27 @@ typedef struct task_block {
     par_task tasks[BLOCK_TASKS];
 } task_block;
 
+/* Where a computation spawns into scopes of others. */
+typedef struct task_frame {
+    block_list list;
+    struct task_frame *outer;
+    uint32_t isolated; /* in how many regions is what lies beneath */
+    bool is_root;      /* the computation came from outside of the pool */
+} task_frame;
+
 /* Of a worker: its own, but for the offer. */
 typedef struct task_state {
     block_list *innermost; /* of all its lists; then `outer` */
-    block_list *frame;     /* where it spawns into scopes of others */
-    block_list base;       /* that, for a computation that nobody has taken from another */
+    task_frame *frame;
+    task_frame base; /* of a guest, and of who does nothing */
     task_block *spare;
     uint32_t nr_spare;
     block_list *offered_from;
-    blz__cache_aligned task_block *offer;
-    blz_par_scope *offered_for; /* a hint, for the one who waits for that scope */
+    blz__cache_aligned uintptr_t offer; /* 0, BUSY, or a scope */
+    task_block *offered;
 } task_state;
+
+enum { OFFER_BUSY = 1 };
 
 /* Of a pool: blocks that some workers have too many of. */
 typedef struct task_pile {
@@ -80,11 +98,11 @@ void blz__par_tasks_init(task_state *s);
 void blz__par_tasks_free(struct worker *w);
 void blz__par_pile_free(blz_pool *pool);
 
-/* Around a computation that was taken from another thread. The end runs what it left. */
-void blz__par_frame_begin(struct worker *w, block_list *frame, block_list **saved);
-void blz__par_frame_end(struct worker *w, block_list *frame, block_list *saved);
+/* Around a computation that its thread has not begun by itself. The end runs what it left. */
+void blz__par_frame_begin(struct worker *w, task_frame *frame, bool is_root);
+void blz__par_frame_end(struct worker *w, task_frame *frame);
 
-/* Runs what a computation from outside has spawned into scopes of others. */
+/* Runs what a guest has spawned into scopes of others. */
 void blz__par_run_base(struct worker *w);
 
 /* Runs what the thread that began the scope has of it. */
@@ -93,7 +111,7 @@ void blz__par_run_own(struct worker *w, blz_par_scope *scope);
 /* Offers a block, if there is one and nothing is offered already. */
 void blz__par_offer(struct worker *w);
 
-/* A block that any thread has offered; or of that scope, as far as one can see. NULL: none. */
+/* A block that any thread has offered; or one of that scope. NULL: none. */
 task_block *blz__par_take_offer(struct worker *w, const blz_par_scope *scope);
 
 /* Runs the tasks of a block, and what they spawn. */

@@ -205,7 +205,8 @@ static void a_latch_wakes_who_is_blocked_on_it(void)
     *latch = LATCH_UNSET;
     model_thread setter = model_start(set_latch, latch);
     while (!latch_is_set(latch))
-        latch_block(latch);
+        if (latch_block(latch))
+            latch_wait(latch);
     look_at_the_result();
     model_free(latch);
     model_join(setter);
