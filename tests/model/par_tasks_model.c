@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks that end up with a thread that has not begun their scope, in the explorer: a guest and one
- * worker or two, which take what the other has at certain points. The points are gates, so that there is
- * little else to explore: what counts is who is left with a block, and when the scope goes.
+ * worker or two, which take what the other has at certain points. The points are gates, so that
+ * there is little else to explore: what counts is who is left with a block, and when the scope
+ * goes.
  */
 #include "par/pool.h"
 
