@@ -69,8 +69,9 @@ struct blz_par {
     int32_t fuel;   /* forks until it looks whether others need work */
     uint32_t reserved0;
     uint64_t reserved1[11];
-    int64_t bottom; /* jobs below this are shown to others; changes seldom, so on another line */
-    uint64_t reserved2[15];
+    int64_t guard;  /* a job from here on is this thread's alone; changes seldom: another line */
+    int64_t bottom; /* jobs below this are shown to others */
+    uint64_t reserved2[14];
 };
 
 /* How a thread waits for a job that another one has taken. */
@@ -203,8 +204,10 @@ BLZ_API void blz_par_isolated(blz_par *par, blz_par_fn fn, void *arg);
 /* ---- the inline part ---- */
 
 #ifndef blz_par_load_
-#define blz_par_load_(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
-#define blz_par_store_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define blz_par_load_(p)       __atomic_load_n((p), __ATOMIC_RELAXED)
+#define blz_par_store_(p, v)   __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define blz_par_release_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define blz_par_light_fence_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #endif
 
 #define BLZ_PAR_INLINE_ static inline __attribute__((always_inline))
@@ -229,10 +232,10 @@ BLZ_PAR_INLINE_ void blz_par_fork(blz_par *par, blz_par_job *job, blz_par_job_fn
         /* A thief that is hungry writes here too. If that is lost, it asks again. */
         blz_par_store_(&par->fuel, fuel - 1);
         blz_par_store_(&par->slots[(uint64_t)tail & par->mask], job);
+        blz_par_release_(&par->tail, tail + 1); /* for thieves that cannot wait: see deque.h */
     } else {
         blz_par_refuel_(par, job);
     }
-    par->tail = tail + 1;
 }
 
 /* As blz_par_unfork, but waits in that way. */
@@ -243,10 +246,12 @@ BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork_with(blz_par *par, blz_par_job
      * would make a chain of all of them. */
     int64_t index = job->index;
 
-    if (blz_likely(index >= blz_par_load_(&par->bottom))) {
-        par->tail = index;
+    /* A thief that takes private jobs raises the guard, and then looks at tail. Of it and us one
+     * sees the other; what that takes beyond the compiler's order is done by the thief. */
+    blz_par_release_(&par->tail, index);
+    blz_par_light_fence_();
+    if (blz_likely(index >= blz_par_load_(&par->guard)))
         return true;
-    }
     return blz_par_reclaim_(par, job, waiting);
 }
 

@@ -26,23 +26,40 @@
  * `bottom`. All four are seq_cst, so of an owner and a thief that want the same job one sees the
  * other. On x86 that is one exchange for the owner, and for the thief nothing but its compare and
  * swap.
+ *
+ * A thief can take the oldest private job, too, of an owner that shows none and does not come to
+ * do so (ring_force). The owner compares with `guard`, which is `bottom` but while that happens:
+ *
+ *     owner, at an unfork             thief, with the lock
+ *     tail = index                    guard = infinity
+ *     light fence                     heavy fence
+ *     index >= guard? it is mine      tail > bottom? the job at bottom is mine
+ *     no: ring_unfork                 top and bottom + 1; guard = bottom; unlocks
+ *
+ * After the heavy fence either the thief sees that the job is gone, or the owner finds the guard up
+ * and waits for the lock, unless its job is a newer one. The owner moves `bottom` with the same
+ * lock, so a thief that has it finds bottom and top at rest if they are equal.
  */
 #ifndef BLZ_PAR_DEQUE_H
 #define BLZ_PAR_DEQUE_H
 
 #include "base/atomic.h"
 #include "base/cacheline.h"
+#include "base/lock.h"
 
 #if defined(BLZ_MODEL) && defined(BLITZ_PAR_H)
 #error "models want this before blitz/par.h"
 #endif
-#define blz_par_load_(p)     blz__load((p), RELAXED)
-#define blz_par_store_(p, v) blz__store((p), (v), RELAXED)
+#define blz_par_load_(p)       blz__load((p), RELAXED)
+#define blz_par_store_(p, v)   blz__store((p), (v), RELAXED)
+#define blz_par_release_(p, v) blz__store((p), (v), RELEASE)
+#define blz_par_light_fence_() __asm__ __volatile__("" ::: "memory")
 #include <blitz/par.h>
 
 typedef struct ring {
-    blz_par own; /* the owner's side; `bottom` is read by thieves */
-    int64_t limit;
+    blz_par own;    /* the owner's side; `bottom` is read by thieves */
+    int64_t limit;  /* written by the owner */
+    blz__lock lock; /* of guard and bottom */
     blz__cache_aligned int64_t top;
     blz_par_job **slots; /* again, for thieves: the owner's line is busy */
     uint64_t mask;
@@ -52,45 +69,66 @@ typedef enum ring_steal_result { RING_EMPTY, RING_LOST, RING_TAKEN } ring_steal_
 
 static inline void ring_init(ring *r, blz_par_job **slots, uint32_t capacity, int64_t first)
 {
-    r->own = (blz_par){.slots = slots, .mask = capacity - 1, .tail = first, .bottom = first};
+    r->own = (blz_par){
+        .slots = slots, .mask = capacity - 1, .tail = first, .guard = first, .bottom = first};
     r->slots = slots;
     r->mask = capacity - 1;
     r->top = first;
     r->limit = first + capacity;
+    r->lock = (blz__lock){0};
 }
 
 /* Makes room if there is any: how many more jobs get a slot. [owner] */
 static inline int64_t ring_room(ring *r)
 {
+    int64_t limit;
+
     if (r->own.tail > r->limit)
         return 0;
     /* acquire: pairs with the steals that moved it; they have read their slots */
-    r->limit = blz__load(&r->top, ACQUIRE) + (int64_t)r->mask + 1;
-    return r->limit - r->own.tail;
+    limit = blz__load(&r->top, ACQUIRE) + (int64_t)r->mask + 1;
+    if (limit != r->limit)
+        blz__store(&r->limit, limit, RELAXED);
+    return limit - r->own.tail;
 }
 
-/* The slot of the job that is about to be added, if there is room. [owner] */
-static inline void ring_write(ring *r, blz_par_job *job)
+/* Adds the job, with a slot if there is room. [owner] */
+static inline void ring_add(ring *r, blz_par_job *job)
 {
-    if (r->own.tail < r->limit)
-        blz__store(&r->slots[(uint64_t)r->own.tail & r->mask], job, RELAXED);
+    int64_t tail = r->own.tail;
+
+    if (tail < r->limit)
+        blz__store(&r->slots[(uint64_t)tail & r->mask], job, RELAXED);
+    blz__store(&r->own.tail, tail + 1, RELEASE); /* pairs with the acquire in ring_force */
 }
 
-/* The oldest private job that could be published, or NULL. [owner] */
-static inline blz_par_job *ring_oldest_private(const ring *r)
-{
-    int64_t bottom = blz__load(&r->own.bottom, RELAXED);
+/* ---- publishing ---- */
 
-    if (bottom >= r->own.tail || bottom >= r->limit)
-        return NULL;
-    return blz__load(&r->slots[(uint64_t)bottom & r->mask], RELAXED);
+/*
+ * The oldest private job, which may become public; nobody else takes it until ring_publish_end.
+ * NULL: there is none that could, and nothing is to be ended. [owner]
+ */
+static inline blz_par_job *ring_publish_begin(ring *r)
+{
+    int64_t bottom;
+
+    blz__lock_acquire(&r->lock);
+    bottom = blz__load(&r->own.bottom, RELAXED);
+    if (bottom < r->own.tail && bottom < r->limit)
+        return blz__load(&r->slots[(uint64_t)bottom & r->mask], RELAXED);
+    blz__lock_release(&r->lock);
+    return NULL;
 }
 
 /* That job, which is prepared for it, becomes public. [owner] */
-static inline void ring_publish(ring *r)
+static inline void ring_publish_end(ring *r)
 {
+    int64_t bottom = blz__load(&r->own.bottom, RELAXED) + 1;
+
     /* release: pairs with the load of bottom in ring_steal; slot and job are written */
-    blz__store(&r->own.bottom, blz__load(&r->own.bottom, RELAXED) + 1, RELEASE);
+    blz__store(&r->own.bottom, bottom, RELEASE);
+    blz__store(&r->own.guard, bottom, RELAXED);
+    blz__lock_release(&r->lock);
 }
 
 /* Whether thieves find something here; perhaps no longer so. [any thread] */
@@ -99,9 +137,11 @@ static inline bool ring_has_public(const ring *r)
     return blz__load(&r->top, RELAXED) < blz__load(&r->own.bottom, RELAXED);
 }
 
+/* ---- unfork, if the job may not be the owner's alone ---- */
+
 /*
  * Takes the newest job back, which is public: there is no private one. False: it was stolen.
- * [owner]
+ * [owner, with the lock]
  */
 static inline bool ring_take_public(ring *r)
 {
@@ -109,14 +149,16 @@ static inline bool ring_take_public(ring *r)
     int64_t top = blz__load(&r->top, RELAXED);
     bool mine = true;
 
-    if (top > bottom)
+    if (top > bottom) {
+        blz__store(&r->own.tail, bottom + 1, RELEASE);
         return false;
+    }
     /* seq_cst, with the load after it and those in ring_steal: of owner and thief, one sees the
-     * other; release: as ring_publish, for thieves that take older jobs by this value */
+     * other; release: as ring_publish_end, for thieves that take older jobs by this value */
     blz__swap(&r->own.bottom, bottom, SEQ_CST);
     top = blz__load(&r->top, SEQ_CST);
     if (top < bottom) {
-        r->own.tail = bottom;
+        blz__store(&r->own.guard, bottom, RELAXED);
         return true;
     }
     if (top == bottom) /* the last one: whoever moves top has it */
@@ -124,15 +166,31 @@ static inline bool ring_take_public(ring *r)
     else
         mine = false;
     blz__store(&r->own.bottom, bottom + 1, RELAXED); /* as top: there is nothing to take below it */
-    r->own.tail = bottom + 1;
+    blz__store(&r->own.tail, bottom + 1, RELEASE);
     return mine;
 }
+
+/* The guard is above the newest job, and tail says already that it is gone. As above. [owner] */
+static inline bool ring_unfork(ring *r, int64_t index)
+{
+    bool mine = true;
+
+    if (index > blz__load(&r->own.bottom, RELAXED)) /* a thief is after an older one */
+        return true;
+    blz__lock_acquire(&r->lock);
+    if (index < blz__load(&r->own.bottom, RELAXED))
+        mine = ring_take_public(r);
+    blz__lock_release(&r->lock);
+    return mine;
+}
+
+/* ---- thieves ---- */
 
 /* The oldest job, as far as one can see, and its index. False: there is none. [any thread] */
 static inline bool ring_look(ring *r, int64_t *index, blz_par_job **job)
 {
     int64_t top = blz__load(&r->top, SEQ_CST); /* see ring_take_public */
-    /* acquire: pairs with the release in ring_publish */
+    /* acquire: pairs with the release in ring_publish_end */
     int64_t bottom = blz__load(&r->own.bottom, SEQ_CST);
 
     *index = top;
@@ -157,6 +215,57 @@ static inline ring_steal_result ring_steal(ring *r, blz_par_job **job)
     if (!ring_look(r, &index, job))
         return RING_EMPTY;
     return ring_take(r, index) ? RING_TAKEN : RING_LOST;
+}
+
+/* Whether there are jobs that are not shown to others; perhaps no longer so. [any thread] */
+static inline bool ring_has_private(const ring *r)
+{
+    return blz__load(&r->own.bottom, RELAXED) < blz__load(&r->own.tail, RELAXED);
+}
+
+/*
+ * The oldest private job, if no job is public: the caller's, if it likes. The owner waits until
+ * ring_force_end or ring_force_cancel. NULL: there is none, and nothing is to be ended. Only where
+ * fences are asymmetric. [any other thread]
+ */
+static inline blz_par_job *ring_force_begin(ring *r)
+{
+    int64_t bottom;
+
+    if (!blz__lock_try(&r->lock))
+        return NULL;
+    bottom = blz__load(&r->own.bottom, RELAXED);
+    if (bottom == blz__load(&r->top, RELAXED) && bottom < blz__load(&r->limit, RELAXED) &&
+        bottom < blz__load(&r->own.tail, RELAXED)) {
+        blz__store(&r->own.guard, INT64_MAX, RELAXED);
+        blz__fence_heavy(); /* pairs with the light fence in blz_par_unfork */
+        /* acquire: pairs with the releases of those that write it; slot and job are written */
+        if (bottom < blz__load(&r->own.tail, ACQUIRE))
+            return blz__load(&r->slots[(uint64_t)bottom & r->mask], RELAXED);
+        blz__store(&r->own.guard, bottom, RELAXED);
+    }
+    blz__lock_release(&r->lock);
+    return NULL;
+}
+
+/* That job is left to the owner. [who began] */
+static inline void ring_force_cancel(ring *r)
+{
+    blz__store(&r->own.guard, blz__load(&r->own.bottom, RELAXED), RELAXED);
+    blz__lock_release(&r->lock);
+}
+
+/* That job, which is prepared for it, is the caller's. [who began] */
+static inline void ring_force_end(ring *r)
+{
+    int64_t bottom = blz__load(&r->own.bottom, RELAXED) + 1;
+
+    /* release: the slot is read; pairs with the acquire in ring_room */
+    blz__store(&r->top, bottom, RELEASE);
+    /* release: who reads this reads that top, too, and finds nothing between them */
+    blz__store(&r->own.bottom, bottom, RELEASE);
+    blz__store(&r->own.guard, bottom, RELAXED);
+    blz__lock_release(&r->lock);
 }
 
 #endif

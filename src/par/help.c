@@ -219,7 +219,7 @@ void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch)
 void blz__par_isolate(uint32_t regions)
 {
     for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer)
-        worker_of(par)->isolated = regions;
+        blz__store(&worker_of(par)->isolated, regions, RELAXED); /* thieves read it */
 }
 
 void blz_par_isolated(blz_par *par, blz_par_fn fn, void *arg)

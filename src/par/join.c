@@ -107,15 +107,12 @@ void blz__par_judge(blz_pool *pool, uint64_t now, bool worth_it)
 
 static void publish_oldest(worker *w)
 {
-    blz_par_job *job = ring_oldest_private(&w->ring);
+    blz_par_job *job = ring_publish_begin(&w->ring);
 
     if (!job)
         return;
-    job->latch = LATCH_UNSET;
-    job->owner = w->index;
-    job->claim = PAR_UNCLAIMED;
-    job->isolated = w->isolated;
-    ring_publish(&w->ring);
+    job_prepare(job, w);
+    ring_publish_end(&w->ring);
     par_count(w->stats.published);
     if (blz__par_sleep_post(&w->pool->sleep, 1))
         w->woke_for = job->index;
@@ -160,8 +157,7 @@ void blz_par_refuel_(blz_par *par, blz_par_job *job)
     bool asked = blz__load(&par->fuel, RELAXED) == PAR_FUEL_ASKED;
     int64_t room = ring_room(&w->ring) - 1;
 
-    ring_write(&w->ring, job);
-    par->tail++;
+    ring_add(&w->ring, job);
     if (pool_nr_in_use(w->pool) > 1)
         look_around(w, asked);
     set_enough(w);
@@ -174,7 +170,7 @@ bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting)
 {
     worker *w = worker_of(par);
 
-    if (!ring_take_public(&w->ring)) {
+    if (!ring_unfork(&w->ring, job->index)) {
         blz__par_wait_for(w, job, waiting);
         return false;
     }

@@ -128,6 +128,16 @@ static inline uint32_t pool_nr_in_use(const blz_pool *pool)
     return blz__load(&pool->sleep.nr_sleepers, RELAXED);
 }
 
+/* The job of that worker is about to be shown to others, or taken by one. */
+static inline void job_prepare(blz_par_job *job, const worker *owner)
+{
+    job->latch = LATCH_UNSET;
+    job->owner = owner->index;
+    job->claim = PAR_UNCLAIMED;
+    /* Not less than when it was forked: that region goes on at least until the unfork. */
+    job->isolated = blz__load(&owner->isolated, RELAXED);
+}
+
 static inline bool pool_is_forked(const blz_pool *pool)
 {
     return blz_unlikely(blz__load(pool->fork_word, RELAXED) == 0);
@@ -187,6 +197,12 @@ void blz__par_wait_for_scope(worker *w, blz_par_scope *scope);
 
 /* Waits until the job, which another worker has, is done. [owner of the job] */
 void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting);
+
+/* ---- force.c ---- */
+
+/* Takes a job that another worker shows to nobody, unless the pool is calm; or NULL. [worker, about
+ * to sleep] */
+blz_par_job *blz__par_force_any(worker *w);
 
 /* ---- broadcast.c ---- */
 
