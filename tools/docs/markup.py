@@ -202,7 +202,7 @@ class Converter:
     def paragraph(self, lines):
         text = []
         while lines and lines[0].strip() and not HEADING.match(lines[0]) and not FENCE.match(lines[0]):
-            if text and (ITEM.match(lines[0]) or lines[0].startswith("|")):
+            if text and (re.match(r" {0,3}([-*+]|1\.) +\S", lines[0]) or lines[0].startswith("|")):
                 break
             text.append(lines.pop(0).strip())
         return f"<p>{self.inline(chr(10).join(text))}</p>"
