@@ -159,20 +159,26 @@ struct matrices {
     double *x, *y, *z; /* z = x * y, row major */
 };
 
+/* row += the rows k to k + 3 of y, times x[k] and so on: a fourth of the loads and stores. */
+static void add_four_rows(double *restrict row, const double *restrict x, const double *restrict y)
+{
+    const double *y1 = y + MATRIX, *y2 = y1 + MATRIX, *y3 = y2 + MATRIX;
+    double a = x[0], b = x[1], c = x[2], d = x[3];
+
+    for (size_t j = 0; j < MATRIX; j++)
+        row[j] = (((row[j] + a * y[j]) + b * y1[j]) + c * y2[j]) + d * y3[j];
+}
+
 static int multiply_rows(blz_par *par, size_t begin, size_t end, void *arg)
 {
     const struct matrices *m = arg;
 
     (void)par;
     for (size_t i = begin; i < end; i++) {
-        double *restrict row = m->z + i * MATRIX;
+        double *row = m->z + i * MATRIX;
         memset(row, 0, MATRIX * sizeof *row);
-        for (size_t k = 0; k < MATRIX; k++) {
-            double a = m->x[i * MATRIX + k];
-            const double *b = m->y + k * MATRIX;
-            for (size_t j = 0; j < MATRIX; j++)
-                row[j] += a * b[j];
-        }
+        for (size_t k = 0; k < MATRIX; k += 4)
+            add_four_rows(row, m->x + i * MATRIX + k, m->y + k * MATRIX);
     }
     return 0;
 }

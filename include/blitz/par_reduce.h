@@ -83,7 +83,8 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
 
 /*
  * The sum of an expression of ctx and i, for numbers: the elements of a part are not added from
- * left to right but in eight rows, which is several times as fast for floating point.
+ * left to right but in eight rows, which is several times as fast for floating point, and at four
+ * places in turn, because memory gives more to several streams than to one.
  */
 #define BLZ_PAR_DEFINE_SUM(name, type, ctx_type, ctx, i, ...)                                \
     BLZ_PAR_DEFINED_ type name##_term_(ctx_type *ctx, size_t i)                              \
@@ -97,18 +98,25 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
         ctx_type *ctx_ = (ctx_type *)arg_;                                                   \
         type sum_ = *(type *)acc_, r0_ = 0, r1_ = 0, r2_ = 0, r3_ = 0;                       \
         type r4_ = 0, r5_ = 0, r6_ = 0, r7_ = 0;                                             \
-        size_t i_ = begin_;                                                                  \
+        size_t i_ = begin_, far_ = BLZ_PAR_STREAM_;                                          \
                                                                                              \
         (void)par_;                                                                          \
+        for (; end_ - i_ >= 4 * far_; i_ += 4 * far_) {                                      \
+            for (size_t j_ = i_; BLZ_PAR_IN_ROWS_(type) && j_ < i_ + far_; j_ += 8) {        \
+                BLZ_PAR_ADD_ROWS_(name, j_)                                                  \
+                BLZ_PAR_ADD_ROWS_(name, j_ + far_)                                           \
+                BLZ_PAR_ADD_ROWS_(name, j_ + 2 * far_)                                       \
+                BLZ_PAR_ADD_ROWS_(name, j_ + 3 * far_)                                       \
+            }                                                                                \
+            for (size_t j_ = i_; !BLZ_PAR_IN_ROWS_(type) && j_ < i_ + far_; j_++) {          \
+                r0_ += name##_term_(ctx_, j_);                                               \
+                r1_ += name##_term_(ctx_, j_ + far_);                                        \
+                r2_ += name##_term_(ctx_, j_ + 2 * far_);                                    \
+                r3_ += name##_term_(ctx_, j_ + 3 * far_);                                    \
+            }                                                                                \
+        }                                                                                    \
         for (; BLZ_PAR_IN_ROWS_(type) && end_ - i_ >= 8; i_ += 8) {                          \
-            r0_ += name##_term_(ctx_, i_);                                                   \
-            r1_ += name##_term_(ctx_, i_ + 1);                                               \
-            r2_ += name##_term_(ctx_, i_ + 2);                                               \
-            r3_ += name##_term_(ctx_, i_ + 3);                                               \
-            r4_ += name##_term_(ctx_, i_ + 4);                                               \
-            r5_ += name##_term_(ctx_, i_ + 5);                                               \
-            r6_ += name##_term_(ctx_, i_ + 6);                                               \
-            r7_ += name##_term_(ctx_, i_ + 7);                                               \
+            BLZ_PAR_ADD_ROWS_(name, i_)                                                      \
         }                                                                                    \
         sum_ += ((r0_ + r1_) + (r2_ + r3_)) + ((r4_ + r5_) + (r6_ + r7_));                   \
         for (; i_ < end_; i_++)                                                              \
@@ -117,6 +125,18 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
         return 0;                                                                            \
     }                                                                                        \
     BLZ_PAR_DEFINE_REDUCE_CALLS_(name, type, ctx_type, 0, acc + right)
+
+enum { BLZ_PAR_STREAM_ = 512 /* elements: a page, more or less */ };
+
+#define BLZ_PAR_ADD_ROWS_(name, at)      \
+    r0_ += name##_term_(ctx_, (at));     \
+    r1_ += name##_term_(ctx_, (at) + 1); \
+    r2_ += name##_term_(ctx_, (at) + 2); \
+    r3_ += name##_term_(ctx_, (at) + 3); \
+    r4_ += name##_term_(ctx_, (at) + 4); \
+    r5_ += name##_term_(ctx_, (at) + 5); \
+    r6_ += name##_term_(ctx_, (at) + 6); \
+    r7_ += name##_term_(ctx_, (at) + 7);
 
 /* Clang turns a plain loop over integers into vectors, and rows of them into something slow. */
 #ifdef __clang__
