@@ -53,3 +53,20 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/tools/blitz-check-frames)
     install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/blitz-check-frames
         DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+
+# The gdb commands: where they can be sourced, and where gdb finds them by itself, which is a name made
+# of the shared library's whole path.
+install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/blitz-gdb.py
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/blitz)
+if(BLITZ_BUILD_SHARED)
+    install(CODE "set(blitz_gdb \"${PROJECT_SOURCE_DIR}/tools/gdb/blitz-gdb.py\")
+        set(blitz_data \"${CMAKE_INSTALL_DATADIR}\")
+        set(blitz_libdir \"${CMAKE_INSTALL_LIBDIR}\")
+        set(blitz_so \"libblitz.so.${PROJECT_VERSION}\")")
+    install(CODE [[
+        get_filename_component(libdir "${blitz_libdir}" ABSOLUTE BASE_DIR "${CMAKE_INSTALL_PREFIX}")
+        get_filename_component(data "${blitz_data}" ABSOLUTE BASE_DIR "${CMAKE_INSTALL_PREFIX}")
+        file(INSTALL "${blitz_gdb}" DESTINATION "${data}/gdb/auto-load${libdir}"
+            RENAME "${blitz_so}-gdb.py")
+    ]])
+endif()

@@ -63,6 +63,10 @@ struct blz_rt {
     uint32_t drained;    /* futex and flag: closing, and no task is left */
 };
 
+/* The runtimes of this process, or as many as fit: where a debugger begins (tools/gdb). */
+enum { RUNTIMES_LISTED = 64 };
+extern blz_rt *blz__runtimes[RUNTIMES_LISTED];
+
 /* Queues for anyone, and wakes a worker if need be. [any thread] */
 void blz__rt_inject(blz_rt *rt, task_list *tasks);
 

@@ -14,6 +14,34 @@
 /* How long queues and drivers may go unattended. */
 #define TARGET_NS 200000.0
 
+/* ---- all runtimes of the process, for debuggers (tools/gdb) ---- */
+
+#ifndef BLZ_MODEL
+
+blz_rt *blz__runtimes[RUNTIMES_LISTED];
+
+/* Without a lock, which a forked child could find taken for ever. */
+static void list_runtime(blz_rt *rt)
+{
+    for (int i = 0; i < RUNTIMES_LISTED; i++) {
+        blz_rt *none = NULL;
+        if (blz__cas(&blz__runtimes[i], &none, rt, RELAXED, RELAXED))
+            return;
+    }
+}
+
+static void unlist_runtime(blz_rt *rt)
+{
+    for (int i = 0; i < RUNTIMES_LISTED; i++)
+        if (blz__load(&blz__runtimes[i], RELAXED) == rt)
+            blz__store(&blz__runtimes[i], (blz_rt *)NULL, RELAXED);
+}
+
+#else
+#define list_runtime(rt)   ((void)0) /* nothing depends on it: no step of a model */
+#define unlist_runtime(rt) ((void)0)
+#endif
+
 /* ---- creation ---- */
 
 void *blz__rt_alloc(blz_rt *rt, size_t size, size_t align)
@@ -122,6 +150,7 @@ int blz__rt_create(blz_rt **out, const blz_options *given, const blz__driver_ops
     rc = create_workers(rt);
     if (rc < 0)
         goto out_io;
+    list_runtime(rt);
     *out = rt;
     return 0;
 out_io:
@@ -139,6 +168,7 @@ void blz__rt_destroy(blz_rt *rt)
 {
     blz_allocator allocator = rt->allocator;
 
+    unlist_runtime(rt);
     if (rt->blocking)
         rt->blocking->destroy(rt->blocking);
     blz__heap_destroy(&rt->foreign_heap);

@@ -485,6 +485,7 @@ void blz__worker_run(blz_worker *w, const uint32_t *until, int64_t deadline_ns)
     blz_worker *outer = current_worker;
 
     current_worker = w;
+    w->thread_id = blz__thread_id();
     leave_turn_park(w);
     w->now = blz__clock_ticks(&w->rt->clock);
     if (!w->started_at)

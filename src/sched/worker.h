@@ -98,6 +98,7 @@ struct blz_worker {
     watchdog_view seen;                   /* its own */
     blz__thread thread;
     bool is_thread;
+    uint64_t thread_id; /* of whoever runs it; for debuggers */
 };
 
 typedef struct blz_worker blz_worker;

@@ -58,6 +58,11 @@ for page in man7/blitz.7 man1/blitz-check-frames.1 man3/blz_tcp.3; do
 done
 [ "$(cat "$man/man3/blz_tcp_read.3")" = ".so man3/blz_tcp.3" ] || fail "blz_tcp_read(3) leads elsewhere"
 
+step "gdb commands"
+[ -s "$prefix/share/blitz/blitz-gdb.py" ] || fail "no blitz-gdb.py"
+[ -s "$prefix/share/gdb/auto-load/opt/blitz/$LIBDIR/libblitz.so.$VERSION-gdb.py" ] ||
+    fail "gdb would not find the commands by itself"
+
 step "CMake package"
 "$CMAKE" -S "$here/cmake-consumer" -B "$root/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" >"$root/log" 2>&1 || { cat "$root/log"; exit 1; }
