@@ -77,7 +77,7 @@ struct blz_par {
 /* How a thread waits for a job that another one has taken. */
 typedef enum blz_par_wait {
     BLZ_PAR_WAIT_DEFAULT,  /* what the pool was made with; of a pool: leapfrog */
-    BLZ_PAR_WAIT_LEAPFROG, /* helps the thread that took it, with that thread's jobs only */
+    BLZ_PAR_WAIT_LEAPFROG, /* helps the thread that took it, with parts of that job only */
     BLZ_PAR_WAIT_STEAL,    /* takes any job of the pool meanwhile */
     BLZ_PAR_WAIT_BLOCK,    /* takes none */
 } blz_par_wait;
@@ -156,9 +156,15 @@ BLZ_API void blz_pool_stats(const blz_pool *pool, blz_par_stats *out);
 /*
  * Calls fn(par, arg) in a thread of the pool and returns when that has returned; what it wrote is
  * seen by the caller. A thread of the pool itself and a guest call it right away. Calls by several
- * threads are begun in the order of their coming. A thread of another pool takes jobs of that one
- * meanwhile, unless it waits by blocking. 0; and fn is not called: -EOWNERDEAD, it is the pool of
- * the parent process; -EAGAIN, there is no default pool, and it cannot be made. [any thread]
+ * threads are begun in the order of their coming. 0; and fn is not called: -EOWNERDEAD, it is the
+ * pool of the parent process; -EAGAIN, there is no default pool, and it cannot be made.
+ * [any thread]
+ *
+ * A thread of another pool takes jobs of its own one meanwhile, also if it is a guest of some more.
+ * So computations may go from pool to pool and back as they like: each pool has its threads for
+ * what comes. Only one that waits by blocking, that is in an isolated region, or that has less than
+ * a quarter of its stack left takes nothing: then what it waits for must not need its pool, unless
+ * that has other threads.
  */
 BLZ_API int blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg);
 
@@ -191,13 +197,16 @@ BLZ_API unsigned blz_pool_indices(const blz_pool *pool);
 BLZ_API blz_pool *blz_par_pool(const blz_par *par);
 
 /*
- * Calls fn(par, arg) as a region of its own: a thread that waits within it takes jobs of this
- * region only, however it waits, and so do the threads that took these jobs. So a lock may be held
- * across forks and unforks: no foreign function that wants the same lock is begun on top of them.
- * [in a computation]
+ * Calls fn(par, arg) as a region of its own: a thread that waits within it, for a job or for the
+ * end of a scope, takes parts of that only, however it waits, and so do the threads that took parts
+ * of the region, also in another pool. So a lock may be held across all of them: no foreign
+ * function that wants the same lock is begun on top of it. Tasks that are spawned into a scope
+ * outside of the region are not part of it, and not run on top of a wait in it. [in a computation]
  *
- * Threads that leapfrog (the default) or block take nothing else in any case; but those that steal,
- * and those that wait for a computation of another pool, do.
+ * Threads that leapfrog (the default) or block take nothing else outside of such a region either,
+ * at an unfork and at the end of a scope; but those that steal do, and any that waits for another
+ * pool or for a broadcast, or that yields. In a region a wait for another pool takes nothing,
+ * blz_par_yield takes nothing, and blz_pool_broadcast gives -EDEADLK.
  */
 BLZ_API void blz_par_isolated(blz_par *par, blz_par_fn fn, void *arg);
 

@@ -111,7 +111,8 @@ BLZ_API void blz_par_join_n(blz_par *par, const blz_par_call *calls, size_t coun
 
 /*
  * For who waits for another thread of the same computation in a way that the library does not see:
- * shows others the jobs that they might take, and runs one of theirs. False: there was none.
+ * shows others the jobs that they might take, and runs one of theirs. False: there was none, or it
+ * may not be begun here: in an isolated region, or with less than a quarter of the stack left.
  * [in a computation]
  */
 BLZ_API bool blz_par_yield(blz_par *par);
@@ -120,7 +121,7 @@ BLZ_API bool blz_par_yield(blz_par *par);
  * Calls fn(par, arg) once in each thread of the pool, and returns when all have returned; guests
  * are not among them. A thread that is busy calls it when it has nothing else to do. NULL: the
  * default pool. 0; -EDEADLK, and nothing is called: within a job or a task that was taken from
- * another thread; -EOWNERDEAD, -EAGAIN: as blz_pool_run. [any thread; in a computation, not in its
+ * another thread, or in an isolated region; -EOWNERDEAD, -EAGAIN: as blz_pool_run. [any thread; in a computation, not in its
  * branches and tasks]
  */
 BLZ_API int blz_pool_broadcast(blz_pool *pool, blz_par_fn fn, void *arg);

@@ -5,96 +5,12 @@
  * A block in the middle of being run keeps its place in its list, and its count, until the task
  * that was taken from it has returned: that task may spawn into it again. Such a block is not given
  * away; of what is in it a part may be, in a block of its own.
- *
- * Blocks that are empty go to the spare ones of the worker that emptied them. Where one worker
- * spawns and others run, they gather with the others, so they are passed on in bulk, by a pile.
  */
 #include "par/pool.h"
 
+#include "par/tasks_list.h"
+
 #include <errno.h>
-
-enum { MAX_SPARE = 64, MAX_PILE = 1024 };
-
-/* ---- memory ---- */
-
-/* Takes up to a bulk of blocks from the pile. */
-static void take_from_pile(worker *w)
-{
-    task_pile *pile = &w->pool->pile;
-
-    if (blz__load(&pile->len, RELAXED) == 0)
-        return;
-    blz__lock_acquire(&pile->lock);
-    while (pile->first && w->tasks.nr_spare < MAX_SPARE / 2) {
-        task_block *block = pile->first;
-        pile->first = block->older;
-        block->older = w->tasks.spare;
-        w->tasks.spare = block;
-        w->tasks.nr_spare++;
-        blz__store(&pile->len, blz__load(&pile->len, RELAXED) - 1, RELAXED);
-    }
-    blz__lock_release(&pile->lock);
-}
-
-/* A block from the spare ones. */
-static task_block *pop_spare(task_state *s)
-{
-    task_block *block = s->spare;
-
-    blz__plain_write(&s->spare);
-    if (block) {
-        s->spare = block->older;
-        s->nr_spare--;
-    }
-    return block;
-}
-
-static task_block *new_block(worker *w)
-{
-    task_block *block;
-
-    if (!w->tasks.spare)
-        take_from_pile(w);
-    block = pop_spare(&w->tasks);
-    return block ? block : blz__alloc(&w->pool->allocator, sizeof *block, BLZ_CACHE_LINE);
-}
-
-static void free_block(blz_pool *pool, task_block *block)
-{
-    blz__free(&pool->allocator, block, sizeof *block, BLZ_CACHE_LINE);
-}
-
-/* Half of the spare blocks go to the others, or to nobody. */
-static void give_to_pile(worker *w)
-{
-    task_pile *pile = &w->pool->pile;
-    bool full = blz__load(&pile->len, RELAXED) >= MAX_PILE;
-    task_block *block;
-
-    if (!full)
-        blz__lock_acquire(&pile->lock);
-    while (w->tasks.nr_spare > MAX_SPARE / 2) {
-        block = pop_spare(&w->tasks);
-        if (full) {
-            free_block(w->pool, block);
-        } else {
-            block->older = pile->first;
-            pile->first = block;
-            blz__store(&pile->len, blz__load(&pile->len, RELAXED) + 1, RELAXED);
-        }
-    }
-    if (!full)
-        blz__lock_release(&pile->lock);
-}
-
-static void put_block(worker *w, task_block *block)
-{
-    blz__plain_write(&w->tasks.spare);
-    block->older = w->tasks.spare;
-    w->tasks.spare = block;
-    if (++w->tasks.nr_spare > MAX_SPARE)
-        give_to_pile(w);
-}
 
 void blz__par_tasks_init(task_state *s)
 {
@@ -102,60 +18,7 @@ void blz__par_tasks_init(task_state *s)
     s->innermost = &s->base.list;
 }
 
-void blz__par_tasks_free(worker *w)
-{
-    task_block *block;
-
-    while ((block = pop_spare(&w->tasks)))
-        free_block(w->pool, block);
-}
-
-void blz__par_pile_free(blz_pool *pool)
-{
-    while (pool->pile.first) {
-        task_block *block = pool->pile.first;
-        pool->pile.first = block->older;
-        free_block(pool, block);
-    }
-}
-
-/* ---- lists ---- */
-
-static void **oldest_of(block_list *list, bool fifo)
-{
-    return fifo ? &list->fifo_oldest : &list->oldest;
-}
-
-static void **newest_of(block_list *list, bool fifo)
-{
-    return fifo ? &list->fifo_newest : &list->newest;
-}
-
-/* As the newest. */
-static void link_block(block_list *list, task_block *block)
-{
-    task_block *before = *newest_of(list, block->fifo);
-
-    block->older = before;
-    block->newer = NULL;
-    if (before)
-        before->newer = block;
-    else
-        *oldest_of(list, block->fifo) = block;
-    *newest_of(list, block->fifo) = block;
-}
-
-static void unlink_block(block_list *list, task_block *block)
-{
-    if (block->older)
-        block->older->newer = block->newer;
-    else
-        *oldest_of(list, block->fifo) = block->newer;
-    if (block->newer)
-        block->newer->older = block->older;
-    else
-        *newest_of(list, block->fifo) = block->older;
-}
+/* ---- what a scope counts ---- */
 
 static void count_block(task_block *block)
 {
@@ -182,7 +45,7 @@ static void retire(worker *w, block_list *list, task_block *block)
     bool counted = block->counted;
 
     unlink_block(list, block);
-    put_block(w, block);
+    blz__par_block_put(w, block);
     if (counted)
         uncount(w, scope);
 }
@@ -191,7 +54,7 @@ static void retire(worker *w, block_list *list, task_block *block)
 
 static task_block *block_for(worker *w, block_list *list, blz_par_scope *scope, bool fifo)
 {
-    task_block *block = new_block(w);
+    task_block *block = blz__par_block_new(w);
 
     if (!block)
         return NULL;
@@ -435,7 +298,7 @@ static task_block *block_to_share(const block_list *list)
 static task_block *split(worker *w, task_block *from)
 {
     uint32_t count = (from->end - from->first + 1) / 2;
-    task_block *block = new_block(w);
+    task_block *block = blz__par_block_new(w);
 
     if (!block)
         return NULL;

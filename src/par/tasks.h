@@ -92,11 +92,21 @@ typedef struct task_pile {
     uint32_t len;
 } task_pile;
 
-void blz__par_tasks_init(task_state *s);
+/* ---- spare.c: memory for blocks ---- */
+
+/* NULL: there is none. */
+task_block *blz__par_block_new(struct worker *w);
+
+/* One that is empty, of any worker. */
+void blz__par_block_put(struct worker *w, task_block *block);
 
 /* [the pool is being freed] */
 void blz__par_tasks_free(struct worker *w);
 void blz__par_pile_free(blz_pool *pool);
+
+/* ---- tasks.c ---- */
+
+void blz__par_tasks_init(task_state *s);
 
 /* Around a computation that its thread has not begun by itself. The end runs what it left. */
 void blz__par_frame_begin(struct worker *w, task_frame *frame, bool is_root);

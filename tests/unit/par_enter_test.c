@@ -293,6 +293,52 @@ static void pools_run_in_each_other(void **state)
     }
 }
 
+struct three_pools {
+    blz_pool *home, *visited, *far;
+    blz_par *at_home, *came_home_as;
+};
+
+static void come_home(blz_par *par, void *arg)
+{
+    struct three_pools *p = arg;
+
+    p->came_home_as = par;
+}
+
+static void call_home(blz_par *par, void *arg)
+{
+    struct three_pools *p = arg;
+
+    (void)par;
+    check(blz_pool_run(p->home, come_home, p) == 0);
+}
+
+static void visit_and_go_on(blz_par *par, void *arg)
+{
+    struct three_pools *p = arg;
+    blz_par *guest = blz_pool_enter(p->visited);
+
+    check(guest);
+    p->at_home = par;
+    check(blz_pool_run(p->far, call_home, p) == 0);
+    blz_pool_leave(guest);
+}
+
+/* The only worker of a pool is a guest of another, and waits for a third, which needs the first. */
+static void a_worker_that_is_a_guest_elsewhere_serves_its_own_pool(void **state)
+{
+    struct three_pools p = {.home = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG)};
+
+    (void)state;
+    p.visited = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    p.far = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    assert_int_equal(blz_pool_run(p.home, visit_and_go_on, &p), 0);
+    assert_ptr_equal(p.came_home_as, p.at_home);
+    free_pool(p.home);
+    free_pool(p.visited);
+    free_pool(p.far);
+}
+
 /* ---- a forked child ---- */
 
 static int use_in_child(blz_pool *pool)
@@ -348,6 +394,7 @@ int main(void)
         TEST(guests_come_and_go),
         TEST(a_thread_is_a_guest_of_two_pools),
         TEST(pools_run_in_each_other),
+        TEST(a_worker_that_is_a_guest_elsewhere_serves_its_own_pool),
         TEST(a_child_is_told_that_the_owner_is_gone),
     };
     return RUN_TESTS(tests);

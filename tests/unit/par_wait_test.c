@@ -328,6 +328,67 @@ static void foreign_jobs_are_begun_only_while_there_is_stack(void **state)
     assert_int_equal(blz_pool_free(t.busy), 0);
 }
 
+/* ---- the same, for who yields ---- */
+
+/* Begins the next one on top, if it may; the first one waits until all the others are there. */
+static void BLZ_NOINLINE yield_deep(blz_par *par)
+{
+    volatile char frame[FRAME];
+
+    memset((char *)(uintptr_t)frame, 1, sizeof frame);
+    blz_par_yield(par);
+    check(frame[FRAME / 2] == 1);
+}
+
+static void wait_for_queue(const struct tower *t)
+{
+    blz_par_stats stats;
+
+    do {
+        sched_yield();
+        blz_pool_stats(t->pool, &stats);
+    } while (stats.queued < COMPUTATIONS - 1);
+}
+
+static void build_by_yielding(blz_par *par, void *arg)
+{
+    struct tower *t = arg;
+    int height = ++t->height; /* the one worker only */
+
+    if (height > t->highest)
+        t->highest = height;
+    if (event_count(&t->begun) == 0)
+        wait_for_queue(t);
+    event_post(&t->begun);
+    yield_deep(par);
+    t->height--;
+}
+
+static void *submit_build_by_yielding(void *arg)
+{
+    struct tower *t = arg;
+
+    check(blz_pool_run(t->pool, build_by_yielding, t) == 0);
+    return NULL;
+}
+
+static void who_yields_begins_others_only_while_there_is_stack(void **state)
+{
+    struct tower t = {.begun = EVENT_INIT};
+    blz_pool_options o = {.threads = 1, .stack_size = STACK, .allocator = test_memory()};
+    pthread_t threads[COMPUTATIONS];
+
+    (void)state;
+    assert_int_equal(blz_pool_new(&t.pool, &o), 0);
+    for (int i = 0; i < COMPUTATIONS; i++)
+        threads[i] = start_thread(submit_build_by_yielding, &t);
+    for (int i = 0; i < COMPUTATIONS; i++)
+        join_thread(threads[i]);
+    assert_in_range(t.highest, 2, STACK / FRAME);
+    assert_int_equal(event_count(&t.begun), COMPUTATIONS);
+    assert_int_equal(blz_pool_free(t.pool), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +397,7 @@ int main(void)
         TEST(an_unfork_waits_in_its_own_way),
         TEST(who_takes_a_job_of_the_region_is_isolated_too),
         TEST(foreign_jobs_are_begun_only_while_there_is_stack),
+        TEST(who_yields_begins_others_only_while_there_is_stack),
     };
     return RUN_TESTS(tests);
 }
