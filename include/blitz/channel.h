@@ -279,6 +279,8 @@ static inline blz_future *blz_channel_op_init_(blz_channel_op *op, const blz_fut
     return &op->future;
 }
 
+/* ---- Channels of one type ---- */
+
 /*
  * BLZ_CHANNEL(name, type) defines, for messages of `type` (in place of rc: the results above):
  *

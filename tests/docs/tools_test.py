@@ -98,6 +98,11 @@ BLZ_PARROT_TYPED_(u16, uint16_t)
 BLZ_API void blz_parrot_feather(void);
 BLZ_API void blz_parrot_hidden_(void);
 
+/* ---- The end ---- */
+
+/* Flies. */
+BLZ_API void blz_parrot_fly(blz_parrot *parrot);
+
 BLZ_END_DECLS
 #endif
 """
@@ -119,7 +124,7 @@ class Headers(unittest.TestCase):
         self.assertEqual(self.header.names, [
             "blz_parrot", "BLZ_QUIET", "BLZ_LOUD", "blz_parrot_say", "blz_parrot_repeat", "BLZ_WORDS",
             "blz_parrot_fn", "blz_cage", "blz_prison", "blz_parrot_count", "BLZ_PARROT_DEFINE",
-            "blz_parrot_of_u8", "blz_parrot_of_u16"])
+            "blz_parrot_of_u8", "blz_parrot_of_u16", "blz_parrot_fly"])
 
     def test_nothing_lacks_a_comment(self):
         self.assertEqual(self.header.missing, [])

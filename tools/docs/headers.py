@@ -5,7 +5,7 @@ A header opens with an essay: the comment behind the licence line. After that a 
 declarations that follow it without an empty line in between. A comment of the form `---- Title ----`
 begins a section; marks in it ([any thread], [task]) hold for whatever in it has none of its own.
 
-Names that end in an underscore, and all from a section "What ... made of" on, are the library's own.
+Names that end in an underscore, and all in a section "What ... made of", are the library's own.
 Everything else must have a comment: `missing` lists what has none.
 """
 
@@ -229,7 +229,7 @@ class Reader:
         self.group = None
         self.macros = {}
         self.text = ""
-        self.own = False        # from "What ... made of" on
+        self.own = False        # in a section "What ... made of"
 
     def read(self, text):
         self.text = text
@@ -263,7 +263,7 @@ class Reader:
             marks = MARK.findall(section[1])
             self.section = MARK.sub("", " ".join(section[1].split())).strip()
             self.section_mark = marks[0] if marks else ""
-            self.own = self.own or re.match(r"[Ww]hat .*made of", self.section) is not None
+            self.own = re.match(r"[Ww]hat .*made of", self.section) is not None
             self.group = None
         else:
             self.group = self.new_group(text, line)

@@ -218,7 +218,10 @@ PAGE = """<!doctype html>
 autocomplete="off" spellcheck="false"><ul id="found"></ul></form>
 </header>
 <div class="layout">
-<nav class="side" aria-label="Pages"><div class="stick"><details open><summary>Pages</summary>{navigation}</details></div></nav>
+<nav class="side" aria-label="Pages">
+<input type="checkbox" id="menu"><label for="menu">Pages</label>
+<div class="stick">{navigation}</div>
+</nav>
 <main>
 {body}
 <footer>Blitz {version}</footer>

@@ -66,7 +66,7 @@ class Reference:
                 anchor = "section-" + markup.slug(section, set())
                 out.append(f'<h2 id="{anchor}">{html.escape(title_case(section))}</h2>')
             out.append(self.group(group, link))
-            sections.append(markup.Section(3, group.names[0], ", ".join(group.names), [group.comment]))
+            sections += [markup.Section(3, name, name, [group.comment]) for name in group.names]
         return f"blitz/{header.name}.h", "\n".join(out), sections
 
     def contents(self, header):

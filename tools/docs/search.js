@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search: an index that is fetched when the field is first used, and nothing else. Every word of
 // a question must occur; a name that is the question comes first, then names that begin with it,
-// then headings, then texts.
+// then headings, then texts; of equal ones the guide.
 "use strict";
 
 // Entries are [address, title, page, text in lower case]; gives the best of them.
@@ -22,7 +22,7 @@ function search(index, question, limit) {
 
 function rank(entry, words) {
     const title = entry[1].toLowerCase(), names = title.split(/[\s,]+/);
-    let score = 0;
+    let score = entry[0].startsWith("guide/") ? 2 : entry[0].includes("#") ? 0 : 1;
 
     for (const word of words) {
         if (names.includes(word))
