@@ -2,7 +2,9 @@
 #
 # blitz (shared) and blitz_static, both made of the same position-independent objects.
 
-add_library(blitz_objects OBJECT ${BLITZ_SOURCES})
+include(BlitzPage)
+add_library(blitz_objects OBJECT ${BLITZ_SOURCES} ${blitz_page_header})
+target_include_directories(blitz_objects PRIVATE ${PROJECT_BINARY_DIR}/page)
 blitz_c11(blitz_objects)
 target_link_libraries(blitz_objects PRIVATE blitz_internal)
 set_target_properties(blitz_objects PROPERTIES

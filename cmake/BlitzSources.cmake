@@ -7,7 +7,7 @@
 
 set(blitz_folders
     base task sched time io blocking sync channel combine net fs process signal stream shutdown par
-    observe)
+    observe console)
 set(blitz_model_folders
     base task sched time io blocking sync channel combine signal shutdown par observe)
 

@@ -14,6 +14,7 @@
 #include <blitz/codec.h>
 #include <blitz/combine.h>
 #include <blitz/connect.h>
+#include <blitz/console.h>
 #include <blitz/copy.h>
 #include <blitz/dns.h>
 #include <blitz/fd.h>
@@ -22,6 +23,7 @@
 #include <blitz/fs.h>
 #include <blitz/future.h>
 #include <blitz/io.h>
+#include <blitz/look.h>
 #include <blitz/mutex.h>
 #include <blitz/notify.h>
 #include <blitz/once.h>

@@ -266,6 +266,7 @@ BLZ_API blz_poll blz_channel_send_poll_(blz_future *future, blz_cx *cx);
 BLZ_API blz_poll blz_channel_recv_poll_(blz_future *future, blz_cx *cx);
 BLZ_API void blz_channel_send_cancel_(blz_future *future, blz_cx *cx);
 BLZ_API void blz_channel_recv_cancel_(blz_future *future, blz_cx *cx);
+BLZ_API void blz_channel_look_(const blz_future *future, struct blz_look *look);
 
 static inline blz_future *blz_channel_op_init_(blz_channel_op *op, const blz_future_ops *ops,
                                                blz_channel *channel, void *elem)
@@ -357,47 +358,47 @@ static inline blz_future *blz_channel_op_init_(blz_channel_op *op, const blz_fut
         return blz_weak_sender_upgrade(weak, &tx->raw);                                         \
     }
 
-#define BLZ_CHANNEL_SEND_(name, type)                                                   \
-    BLZ_CHANNEL_INLINE_ int name##_try_send(const name##_sender *tx, type value)        \
-    {                                                                                   \
-        blz_slot_ slot = blz_channel_claim_(tx->raw.channel);                           \
-        if (blz_unlikely(!slot.elem))                                                   \
-            return blz_channel_send_slow_(tx->raw.channel, &value);                     \
-        *(type *)slot.elem = value;                                                     \
-        blz_channel_publish_(tx->raw.channel, slot);                                    \
-        return 0;                                                                       \
-    }                                                                                   \
-    static inline blz_poll name##_send_poll_(blz_future *future, blz_cx *cx)            \
-    {                                                                                   \
-        name##_op *op = (name##_op *)(void *)future;                                    \
-        blz_slot_ slot;                                                                 \
-        if (blz_likely(future->line == 0 && cx->budget > 0) &&                          \
-            (slot = blz_channel_claim_(op->op.channel)).elem) {                         \
-            cx->budget--;                                                               \
-            *(type *)slot.elem = op->value;                                             \
-            blz_channel_publish_(op->op.channel, slot);                                 \
-            return blz_future_done(future, 0);                                          \
-        }                                                                               \
-        return blz_channel_send_poll_(future, cx);                                      \
-    }                                                                                   \
-    BLZ_CHANNEL_INLINE_ blz_future *name##_send(name##_op *op, const name##_sender *tx, \
-                                                type value)                             \
-    {                                                                                   \
-        static const blz_future_ops ops = {#name "_send", NULL, name##_send_poll_,      \
-                                           blz_channel_send_cancel_};                   \
-        op->value = value;                                                              \
-        return blz_channel_op_init_(&op->op, &ops, tx->raw.channel, &op->value);        \
-    }                                                                                   \
-    BLZ_CHANNEL_INLINE_ int name##_send_wait(const name##_sender *tx, type value)       \
-    {                                                                                   \
-        name##_op op;                                                                   \
-        return (int)blz_wait(name##_send(&op, tx, value));                              \
-    }                                                                                   \
-    BLZ_CHANNEL_INLINE_ void name##_permit_send(blz_permit *permit, type value)         \
-    {                                                                                   \
-        blz_slot_ slot = blz_permit_claim_(permit);                                     \
-        *(type *)slot.elem = value;                                                     \
-        blz_channel_publish_(permit->channel, slot);                                    \
+#define BLZ_CHANNEL_SEND_(name, type)                                                    \
+    BLZ_CHANNEL_INLINE_ int name##_try_send(const name##_sender *tx, type value)         \
+    {                                                                                    \
+        blz_slot_ slot = blz_channel_claim_(tx->raw.channel);                            \
+        if (blz_unlikely(!slot.elem))                                                    \
+            return blz_channel_send_slow_(tx->raw.channel, &value);                      \
+        *(type *)slot.elem = value;                                                      \
+        blz_channel_publish_(tx->raw.channel, slot);                                     \
+        return 0;                                                                        \
+    }                                                                                    \
+    static inline blz_poll name##_send_poll_(blz_future *future, blz_cx *cx)             \
+    {                                                                                    \
+        name##_op *op = (name##_op *)(void *)future;                                     \
+        blz_slot_ slot;                                                                  \
+        if (blz_likely(future->line == 0 && cx->budget > 0) &&                           \
+            (slot = blz_channel_claim_(op->op.channel)).elem) {                          \
+            cx->budget--;                                                                \
+            *(type *)slot.elem = op->value;                                              \
+            blz_channel_publish_(op->op.channel, slot);                                  \
+            return blz_future_done(future, 0);                                           \
+        }                                                                                \
+        return blz_channel_send_poll_(future, cx);                                       \
+    }                                                                                    \
+    BLZ_CHANNEL_INLINE_ blz_future *name##_send(name##_op *op, const name##_sender *tx,  \
+                                                type value)                              \
+    {                                                                                    \
+        static const blz_future_ops ops = {#name "_send", NULL, name##_send_poll_,       \
+                                           blz_channel_send_cancel_, blz_channel_look_}; \
+        op->value = value;                                                               \
+        return blz_channel_op_init_(&op->op, &ops, tx->raw.channel, &op->value);         \
+    }                                                                                    \
+    BLZ_CHANNEL_INLINE_ int name##_send_wait(const name##_sender *tx, type value)        \
+    {                                                                                    \
+        name##_op op;                                                                    \
+        return (int)blz_wait(name##_send(&op, tx, value));                               \
+    }                                                                                    \
+    BLZ_CHANNEL_INLINE_ void name##_permit_send(blz_permit *permit, type value)          \
+    {                                                                                    \
+        blz_slot_ slot = blz_permit_claim_(permit);                                      \
+        *(type *)slot.elem = value;                                                      \
+        blz_channel_publish_(permit->channel, slot);                                     \
     }
 
 #define BLZ_CHANNEL_RECV_(name, type)                                                     \
@@ -427,7 +428,7 @@ static inline blz_future *blz_channel_op_init_(blz_channel_op *op, const blz_fut
                                                 type *value)                              \
     {                                                                                     \
         static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,        \
-                                           blz_channel_recv_cancel_};                     \
+                                           blz_channel_recv_cancel_, blz_channel_look_};  \
         return blz_channel_op_init_(&op->op, &ops, rx->raw.channel, value);               \
     }                                                                                     \
     BLZ_CHANNEL_INLINE_ int name##_recv_wait(const name##_receiver *rx, type *value)      \

@@ -51,6 +51,7 @@ typedef enum blz_poll { BLZ_PENDING = 0, BLZ_READY = 1 } blz_poll;
 
 typedef struct blz_future blz_future;
 typedef struct blz_cx blz_cx;
+struct blz_look;
 
 /* A task (blitz/task.h), and a runtime (blitz/runtime.h). */
 typedef struct blz_task blz_task;
@@ -62,6 +63,8 @@ typedef struct blz_future_ops {
     const char *file; /* source of the lines in `line`, or NULL */
     blz_poll (*poll)(blz_future *self, blz_cx *cx);
     void (*cancel)(blz_future *self, blz_cx *cx); /* NULL: cancels the child */
+    /* What it waits for, for those who look at the program: blitz/look.h. NULL: its child. */
+    void (*look)(const blz_future *self, struct blz_look *look);
 } blz_future_ops;
 
 /* The beginning of every future. */

@@ -40,7 +40,7 @@ typedef struct blz_mutex {
     uint32_t lock; /* of the line */
     blz_waiters waiters;
     uint32_t idle_spins;
-    uint32_t reserved;
+    uint32_t holder; /* the lower half of the number of the task that locked it; for consoles */
 } blz_mutex;
 
 /* How often the first in line may be passed. */

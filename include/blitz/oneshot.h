@@ -213,66 +213,67 @@ static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
  *
  * The rest is called with its member `channel`: blz_oneshot_closed(&op, &answer.channel).
  */
-#define BLZ_ONESHOT(name, type)                                                     \
-    typedef struct name {                                                           \
-        blz_oneshot channel;                                                        \
-        type content;                                                               \
-    } name;                                                                         \
-    typedef struct name##_op {                                                      \
-        blz_oneshot_op op;                                                          \
-        type *content;                                                              \
-    } name##_op;                                                                    \
-    BLZ_ONESHOT_FN_ void name##_init(name *self)                                    \
-    {                                                                               \
-        blz_oneshot_init(&self->channel);                                           \
-    }                                                                               \
-    BLZ_ONESHOT_FN_ int name##_send(name *self, type value)                         \
-    {                                                                               \
-        self->content = value;                                                      \
-        return blz_oneshot_send(&self->channel, 0);                                 \
-    }                                                                               \
-    BLZ_ONESHOT_FN_ void name##_drop(name *self)                                    \
-    {                                                                               \
-        blz_oneshot_drop(&self->channel);                                           \
-    }                                                                               \
-    BLZ_ONESHOT_FN_ blz_poll name##_recv_poll_(blz_future *future, blz_cx *cx)      \
-    {                                                                               \
-        name##_op *op = (name##_op *)(void *)future;                                \
-        blz_poll poll = blz_oneshot_recv_poll_(future, cx);                         \
-        if (poll == BLZ_READY && future->result == 0)                               \
-            *op->content = ((name *)(void *)op->op.channel)->content;               \
-        return poll;                                                                \
-    }                                                                               \
-    BLZ_ONESHOT_FN_ blz_future *name##_recv(name##_op *op, name *self, type *value) \
-    {                                                                               \
-        static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,  \
-                                           blz_oneshot_recv_cancel_};               \
-        op->content = value;                                                        \
-        blz_future *future = blz_oneshot_recv(&op->op, &self->channel, NULL);       \
-        future->ops = &ops;                                                         \
-        return future;                                                              \
-    }                                                                               \
-    BLZ_ONESHOT_FN_ int name##_recv_wait(name *self, type *value)                   \
-    {                                                                               \
-        name##_op op;                                                               \
-        return (int)blz_wait(name##_recv(&op, self, value));                        \
-    }                                                                               \
-    BLZ_ONESHOT_FN_ int name##_try_recv(name *self, type *value)                    \
-    {                                                                               \
-        int rc = blz_oneshot_try_recv(&self->channel, NULL);                        \
-        if (rc == 0)                                                                \
-            *value = self->content;                                                 \
-        return rc;                                                                  \
-    }                                                                               \
-    BLZ_ONESHOT_FN_ bool name##_close(name *self)                                   \
-    {                                                                               \
-        return blz_oneshot_close(&self->channel);                                   \
+#define BLZ_ONESHOT(name, type)                                                          \
+    typedef struct name {                                                                \
+        blz_oneshot channel;                                                             \
+        type content;                                                                    \
+    } name;                                                                              \
+    typedef struct name##_op {                                                           \
+        blz_oneshot_op op;                                                               \
+        type *content;                                                                   \
+    } name##_op;                                                                         \
+    BLZ_ONESHOT_FN_ void name##_init(name *self)                                         \
+    {                                                                                    \
+        blz_oneshot_init(&self->channel);                                                \
+    }                                                                                    \
+    BLZ_ONESHOT_FN_ int name##_send(name *self, type value)                              \
+    {                                                                                    \
+        self->content = value;                                                           \
+        return blz_oneshot_send(&self->channel, 0);                                      \
+    }                                                                                    \
+    BLZ_ONESHOT_FN_ void name##_drop(name *self)                                         \
+    {                                                                                    \
+        blz_oneshot_drop(&self->channel);                                                \
+    }                                                                                    \
+    BLZ_ONESHOT_FN_ blz_poll name##_recv_poll_(blz_future *future, blz_cx *cx)           \
+    {                                                                                    \
+        name##_op *op = (name##_op *)(void *)future;                                     \
+        blz_poll poll = blz_oneshot_recv_poll_(future, cx);                              \
+        if (poll == BLZ_READY && future->result == 0)                                    \
+            *op->content = ((name *)(void *)op->op.channel)->content;                    \
+        return poll;                                                                     \
+    }                                                                                    \
+    BLZ_ONESHOT_FN_ blz_future *name##_recv(name##_op *op, name *self, type *value)      \
+    {                                                                                    \
+        static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,       \
+                                           blz_oneshot_recv_cancel_, blz_oneshot_look_}; \
+        op->content = value;                                                             \
+        blz_future *future = blz_oneshot_recv(&op->op, &self->channel, NULL);            \
+        future->ops = &ops;                                                              \
+        return future;                                                                   \
+    }                                                                                    \
+    BLZ_ONESHOT_FN_ int name##_recv_wait(name *self, type *value)                        \
+    {                                                                                    \
+        name##_op op;                                                                    \
+        return (int)blz_wait(name##_recv(&op, self, value));                             \
+    }                                                                                    \
+    BLZ_ONESHOT_FN_ int name##_try_recv(name *self, type *value)                         \
+    {                                                                                    \
+        int rc = blz_oneshot_try_recv(&self->channel, NULL);                             \
+        if (rc == 0)                                                                     \
+            *value = self->content;                                                      \
+        return rc;                                                                       \
+    }                                                                                    \
+    BLZ_ONESHOT_FN_ bool name##_close(name *self)                                        \
+    {                                                                                    \
+        return blz_oneshot_close(&self->channel);                                        \
     }
 
 #define BLZ_ONESHOT_FN_ __attribute__((unused)) static inline
 
 BLZ_API blz_poll blz_oneshot_recv_poll_(blz_future *future, blz_cx *cx);
 BLZ_API void blz_oneshot_recv_cancel_(blz_future *future, blz_cx *cx);
+BLZ_API void blz_oneshot_look_(const blz_future *future, struct blz_look *look);
 
 BLZ_END_DECLS
 #endif

@@ -40,8 +40,8 @@ BLZ_BEGIN_DECLS
 /* A lock, in memory of the program. All fields are the library's. */
 typedef struct blz_rwlock {
     uint64_t word;
-    uint32_t lock; /* of the line */
-    uint32_t reserved;
+    uint32_t lock;   /* of the line */
+    uint32_t writer; /* the lower half of the number of the task that writes; for consoles */
     blz_waiters waiters;
 } blz_rwlock;
 

@@ -43,7 +43,7 @@ typedef struct blz_worker_stats {
     uint64_t busy_ns;         /* time not spent asleep */
     uint64_t mean_poll_ns;    /* moving average */
     uint64_t inject_interval; /* polls between looks at the shared queue, as tuned */
-    uint64_t reserved[1];
+    uint64_t parked;          /* now: 1 if it sleeps */
 } blz_worker_stats;
 
 /* Of a whole runtime. */

@@ -21,6 +21,8 @@
 #include "blocking/blocking.h"
 #include "sched/sched.h"
 
+#include <blitz/look.h>
+
 #include <errno.h>
 
 _Static_assert(sizeof(blz_blocking_op) == 136, "part of the ABI");
@@ -140,9 +142,20 @@ static void op_cancel(blz_future *future, blz_cx *cx)
     future->line = AWAIT_CANCELLED;
 }
 
+static void op_look(const blz_future *future, blz_look *look)
+{
+    const blz_blocking_op *op = (const blz_blocking_op *)(const void *)future;
+
+    look->kind = "blocking job";
+    look->object = op;
+}
+
 static void init(blz_blocking_op *op, uint32_t lane, int64_t (*fn)(void *arg), void *arg)
 {
-    static const blz_future_ops ops = {.name = "blocking", .poll = op_poll, .cancel = op_cancel};
+    static const blz_future_ops ops = {.name = "blocking",
+                                       .poll = op_poll,
+                                       .cancel = op_cancel,
+                                       .look = op_look};
 
     *op = (blz_blocking_op){.future = {.ops = &ops},
                             .job = {.call = call_op, .lane = lane},

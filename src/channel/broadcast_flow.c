@@ -22,6 +22,8 @@
  */
 #include "channel/broadcast.h"
 
+#include <blitz/look.h>
+
 #include <errno.h>
 
 /* ---- messages with a copy function ---- */
@@ -270,11 +272,20 @@ static void recv_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
+static void recv_look(const blz_future *future, blz_look *look)
+{
+    const blz_broadcast_op *op = (const blz_broadcast_op *)(const void *)future;
+
+    look->kind = "broadcast";
+    look->object = op->receiver->channel;
+}
+
 blz_future *blz_broadcast_recv(blz_broadcast_op *op, blz_broadcast_receiver *rx, void *elem)
 {
     static const blz_future_ops ops = {.name = "broadcast_recv",
                                        .poll = recv_poll,
-                                       .cancel = recv_cancel};
+                                       .cancel = recv_cancel,
+                                       .look = recv_look};
 
     op->future = (blz_future){.ops = &ops};
     op->receiver = rx;

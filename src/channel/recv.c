@@ -9,6 +9,8 @@
  */
 #include "channel/store.h"
 
+#include <blitz/look.h>
+
 /* ---- fast ---- */
 
 blz_slot_ blz_channel_take_(blz_channel *ch)
@@ -175,11 +177,18 @@ void blz_channel_recv_cancel_(blz_future *future, blz_cx *cx)
         future->line = OP_CANCELLED;
 }
 
+void blz_channel_look_(const blz_future *future, blz_look *look)
+{
+    look->kind = "channel";
+    look->object = ((const blz_channel_op *)(const void *)future)->channel;
+}
+
 blz_future *blz_receiver_recv(blz_channel_op *op, const blz_receiver *rx, void *elem)
 {
     static const blz_future_ops ops = {.name = "channel_recv",
                                        .poll = recv_poll,
-                                       .cancel = blz_channel_recv_cancel_};
+                                       .cancel = blz_channel_recv_cancel_,
+                                       .look = blz_channel_look_};
 
     return blz_channel_op_init_(op, &ops, rx->channel, elem);
 }
@@ -189,7 +198,8 @@ blz_future *blz_receiver_recv_many(blz_channel_op *op, const blz_receiver *rx, v
 {
     static const blz_future_ops ops = {.name = "channel_recv_many",
                                        .poll = recv_many_poll,
-                                       .cancel = blz_channel_recv_cancel_};
+                                       .cancel = blz_channel_recv_cancel_,
+                                       .look = blz_channel_look_};
 
     blz_channel_op_init_(op, &ops, rx->channel, elems);
     op->count = count;

@@ -312,7 +312,8 @@ blz_future *blz_sender_send(blz_channel_op *op, const blz_sender *tx, const void
 {
     static const blz_future_ops ops = {.name = "channel_send",
                                        .poll = send_poll,
-                                       .cancel = blz_channel_send_cancel_};
+                                       .cancel = blz_channel_send_cancel_,
+                                       .look = blz_channel_look_};
 
     return blz_channel_op_init_(op, &ops, tx->channel, (void *)(uintptr_t)elem);
 }
@@ -322,7 +323,8 @@ blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx, uint32_
 {
     static const blz_future_ops ops = {.name = "channel_reserve",
                                        .poll = reserve_poll,
-                                       .cancel = blz_channel_send_cancel_};
+                                       .cancel = blz_channel_send_cancel_,
+                                       .look = blz_channel_look_};
 
     *permit = (blz_permit){tx->channel, 0, 0};
     blz_channel_op_init_(op, &ops, tx->channel, permit);
@@ -370,7 +372,8 @@ blz_future *blz_sender_closed(blz_channel_op *op, const blz_sender *tx)
 {
     static const blz_future_ops ops = {.name = "channel_closed",
                                        .poll = closed_poll,
-                                       .cancel = closed_cancel};
+                                       .cancel = closed_cancel,
+                                       .look = blz_channel_look_};
 
     return blz_channel_op_init_(op, &ops, tx->channel, NULL);
 }

@@ -9,6 +9,8 @@
  */
 #include "channel/watch.h"
 
+#include <blitz/look.h>
+
 #include <errno.h>
 
 /* ---- what has been seen ---- */
@@ -173,11 +175,20 @@ static void sender_cancel(blz_future *future, blz_cx *cx)
     leave(op, &op->watch->senders);
 }
 
+static void watch_look(const blz_future *future, blz_look *look)
+{
+    const blz_watch_op *op = (const blz_watch_op *)(const void *)future;
+
+    look->kind = "watch";
+    look->object = op->watch;
+}
+
 blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx)
 {
     static const blz_future_ops ops = {.name = "watch_changed",
                                        .poll = changed_poll,
-                                       .cancel = receiver_cancel};
+                                       .cancel = receiver_cancel,
+                                       .look = watch_look};
 
     op->future = (blz_future){.ops = &ops};
     op->watch = rx->watch;
@@ -190,7 +201,8 @@ blz_future *blz_watch_wait_for(blz_watch_op *op, blz_watch_receiver *rx, void *v
 {
     static const blz_future_ops ops = {.name = "watch_wait_for",
                                        .poll = wait_for_poll,
-                                       .cancel = receiver_cancel};
+                                       .cancel = receiver_cancel,
+                                       .look = watch_look};
 
     op->future = (blz_future){.ops = &ops};
     op->watch = rx->watch;
@@ -205,7 +217,8 @@ blz_future *blz_watch_closed(blz_watch_op *op, const blz_watch_sender *tx)
 {
     static const blz_future_ops ops = {.name = "watch_closed",
                                        .poll = closed_poll,
-                                       .cancel = sender_cancel};
+                                       .cancel = sender_cancel,
+                                       .look = watch_look};
 
     op->future = (blz_future){.ops = &ops};
     op->watch = tx->watch;

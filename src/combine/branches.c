@@ -305,3 +305,18 @@ blz_future *blz__branches_init(blz_branches *op, const blz_future_ops *ops, blz_
         op->live = op->due = UINT64_MAX >> (BLZ_BRANCHES_MAX - count);
     return &op->future;
 }
+
+void blz__branches_look_all(const blz_future *future, blz_look *look)
+{
+    const blz_branches *op = (const blz_branches *)future;
+
+    look->branches = op->list;
+    look->nr_branches = op->count;
+    look->live = op->live;
+}
+
+void blz__branches_look_any(const blz_future *future, blz_look *look)
+{
+    blz__branches_look_all(future, look);
+    look->any = true;
+}

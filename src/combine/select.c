@@ -41,7 +41,8 @@ blz_future *blz_select_array(blz_select_op *op, blz_future **branches, size_t co
 {
     static const blz_future_ops ops = {.name = "select",
                                        .poll = fair_poll,
-                                       .cancel = blz__branches_cancel};
+                                       .cancel = blz__branches_cancel,
+                                       .look = blz__branches_look_any};
 
     return blz__branches_init(op, &ops, branches, count, -EINVAL);
 }
@@ -50,7 +51,8 @@ blz_future *blz_select_biased_array(blz_select_op *op, blz_future **branches, si
 {
     static const blz_future_ops ops = {.name = "select_biased",
                                        .poll = biased_poll,
-                                       .cancel = blz__branches_cancel};
+                                       .cancel = blz__branches_cancel,
+                                       .look = blz__branches_look_any};
 
     return blz__branches_init(op, &ops, branches, count, -EINVAL);
 }
@@ -59,7 +61,8 @@ blz_future *blz_race_array(blz_race_op *op, blz_future **branches, size_t count)
 {
     static const blz_future_ops ops = {.name = "race",
                                        .poll = biased_poll,
-                                       .cancel = blz__branches_cancel};
+                                       .cancel = blz__branches_cancel,
+                                       .look = blz__branches_look_any};
 
     return blz__branches_init(op, &ops, branches, count, -EINVAL);
 }

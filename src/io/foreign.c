@@ -83,7 +83,8 @@ static blz_poll wait_poll(blz_future *self, blz_cx *cx)
 }
 
 /* clang-format off */
-#define WAIT_OPS(what) {.name = (what), .poll = wait_poll, .cancel = blz__io_cancel}
+#define WAIT_OPS(what) \
+    {.name = (what), .poll = wait_poll, .cancel = blz__io_cancel, .look = blz__io_look}
 /* clang-format on */
 
 static blz_future *make_wait(blz_io *io, const blz_future_ops *ops, const blz_fd *handle,

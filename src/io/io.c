@@ -10,6 +10,7 @@
  */
 #include "io/fd.h"
 
+#include <blitz/look.h>
 #include <errno.h>
 
 blz_future *blz__io_init(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
@@ -185,6 +186,25 @@ void blz__io_cancel(blz_future *self, blz_cx *cx)
     io->flags |= IO_CANCELLED;
     if (io->flags & IO_STARTED)
         blz__op_cancel(&io->op, cx);
+}
+
+static const char *kind_of(const blz__fd *fd)
+{
+    if (fd->flags & FD_SOCKET)
+        return "socket";
+    return fd->flags & FD_FOREIGN ? "descriptor" : "pipe";
+}
+
+/* The entry stays what it is while an operation is in flight, so that it may be read. */
+void blz__io_look(const blz_future *self, blz_look *look)
+{
+    const struct io *io = (const struct io *)self;
+
+    if (!(io->flags & IO_STARTED) || !io->fd)
+        return;
+    look->kind = kind_of(io->fd);
+    look->object = io->fd;
+    look->fd = io->fd->fd;
 }
 
 void blz__io_complete(blz__driver *driver, struct io *io, int64_t value)

@@ -237,6 +237,7 @@ blz_future *blz__io_init(blz_io *io, const blz_future_ops *ops, enum io_kind kin
                          const blz__fd_ref *ref, void *buf, size_t len);
 blz_poll blz__io_poll(blz_future *self, blz_cx *cx);
 void blz__io_cancel(blz_future *self, blz_cx *cx);
+void blz__io_look(const blz_future *self, struct blz_look *look); /* while it is in flight */
 
 /* Whether it was cancelled by its task, so that a late result is nobody's. */
 static inline bool io_was_cancelled(const blz_io *io)

@@ -20,6 +20,7 @@
 #include "net/socket.h"
 #include "time/time.h"
 
+#include <blitz/look.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -263,16 +264,25 @@ static void accept_cancel(blz_future *self, blz_cx *cx)
     blz_timer_cancel(&pause->timer);
 }
 
+static void accept_look(const blz_future *self, blz_look *look)
+{
+    if (!is_pausing(self))
+        blz__io_look(self, look);
+}
+
 static const blz_future_ops tcp_accept_ops = {.name = "accept",
                                               .poll = accept_poll,
-                                              .cancel = accept_cancel};
+                                              .cancel = accept_cancel,
+                                              .look = accept_look};
 static const blz_future_ops unix_accept_ops = {.name = "unix_accept",
                                                .poll = accept_poll,
-                                               .cancel = accept_cancel};
+                                               .cancel = accept_cancel,
+                                               .look = accept_look};
 
 static const blz_future_ops new_accept_ops = {.name = "accept_new",
                                               .poll = accept_poll,
-                                              .cancel = accept_cancel};
+                                              .cancel = accept_cancel,
+                                              .look = accept_look};
 
 blz_future *blz__accept_new(blz_io *io, const blz__fd_ref *listener, void *conn)
 {

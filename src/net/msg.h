@@ -50,7 +50,8 @@ blz_future *blz__msg_send(blz_msg *msg, const blz_future_ops *ops, const blz__fd
 blz_poll blz__msg_recv_poll(blz_future *self, blz_cx *cx);
 
 /* clang-format off */
-#define NET_RECV(what) {.name = (what), .poll = blz__msg_recv_poll, .cancel = blz__io_cancel}
+#define NET_RECV(what) \
+    {.name = (what), .poll = blz__msg_recv_poll, .cancel = blz__io_cancel, .look = blz__io_look}
 /* clang-format on */
 
 /* Writes an address in the form that the system gave it into its canonical form. */

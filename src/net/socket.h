@@ -14,7 +14,8 @@
 #define net_mutable_ref(handle) ((blz__fd_ref *)(void *)(handle))
 
 /* clang-format off */
-#define NET_OP(what) {.name = (what), .poll = blz__io_poll, .cancel = blz__io_cancel}
+#define NET_OP(what) \
+    {.name = (what), .poll = blz__io_poll, .cancel = blz__io_cancel, .look = blz__io_look}
 /* clang-format on */
 
 /*
@@ -104,7 +105,8 @@ blz_future *blz__ready_init(blz_io *io, const blz_future_ops *ops, const blz__fd
 blz_poll blz__ready_poll(blz_future *self, blz_cx *cx);
 
 /* clang-format off */
-#define NET_READY(what) {.name = (what), .poll = blz__ready_poll, .cancel = blz__io_cancel}
+#define NET_READY(what) \
+    {.name = (what), .poll = blz__ready_poll, .cancel = blz__io_cancel, .look = blz__io_look}
 /* clang-format on */
 
 /* ---- streams ---- */

@@ -51,7 +51,8 @@ blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, int file, int64_t 
 {
     static const blz_future_ops ops = {.name = "tcp_sendfile",
                                        .poll = sendfile_poll,
-                                       .cancel = blz__io_cancel};
+                                       .cancel = blz__io_cancel,
+                                       .look = blz__io_look};
 
     blz__io_init(io, &ops, IO_SENDFILE, net_ref(conn), (void *)(uintptr_t)offset, len);
     ((struct io *)io)->extra = (void *)(intptr_t)file;
@@ -112,7 +113,10 @@ blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_addr *addr
                                  const blz_tcp_options *options)
 {
     static const struct connect_ops ops = {
-        .future = {.name = "tcp_connect", .poll = blz__connect_poll, .cancel = blz__io_cancel},
+        .future = {.name = "tcp_connect",
+                   .poll = blz__connect_poll,
+                   .cancel = blz__io_cancel,
+                   .look = blz__io_look},
         .open = open_tcp,
     };
     return blz__connect_init(io, &ops, conn, addr, options);

@@ -139,7 +139,8 @@ blz_future *blz_udp_recv_batch(blz_msg *msg, const blz_udp *udp, blz_datagram *d
 {
     static const blz_future_ops ops = {.name = "udp_recv_batch",
                                        .poll = batch_poll,
-                                       .cancel = blz__io_cancel};
+                                       .cancel = blz__io_cancel,
+                                       .look = blz__io_look};
     static const struct io_call call = {call_recvmmsg};
 
     return init(msg, &ops, net_ref(udp), &call, POLLIN, datagrams, count);
@@ -150,7 +151,8 @@ blz_future *blz_udp_send_batch(blz_msg *msg, const blz_udp *udp, blz_datagram *d
 {
     static const blz_future_ops ops = {.name = "udp_send_batch",
                                        .poll = batch_poll,
-                                       .cancel = blz__io_cancel};
+                                       .cancel = blz__io_cancel,
+                                       .look = blz__io_look};
     static const struct io_call call = {call_sendmmsg};
 
     return init(msg, &ops, net_ref(udp), &call, POLLOUT, datagrams, count);

@@ -100,7 +100,10 @@ static int open_unix(blz__fd_ref *ref, blz_rt *rt, const struct sockaddr *sa, co
 blz_future *blz_unix_connect(blz_io *io, blz_unix *conn, const blz_addr *addr)
 {
     static const struct connect_ops ops = {
-        .future = {.name = "unix_connect", .poll = blz__connect_poll, .cancel = blz__io_cancel},
+        .future = {.name = "unix_connect",
+                   .poll = blz__connect_poll,
+                   .cancel = blz__io_cancel,
+                   .look = blz__io_look},
         .open = open_unix,
     };
     return blz__connect_init(io, &ops, conn, addr, NULL);

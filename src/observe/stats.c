@@ -3,6 +3,8 @@
  * Statistics: adds up what the workers counted. Each counter is written by its worker alone, with
  * plain stores, so reading disturbs nobody.
  */
+#include "observe/observe.h"
+
 #include "blocking/blocking.h"
 #include "sched/rt.h"
 
@@ -38,6 +40,7 @@ static void read_worker(const blz_rt *rt, const blz_worker *w, double ns_per_tic
     started = blz__load(&w->started_at, RELAXED);
     parked = blz__load(&w->parked_ticks, RELAXED);
     parked_at = blz__load(&w->parked_at, RELAXED);
+    out->parked = parked_at != 0;
     if (parked_at && now > parked_at)
         parked += now - parked_at;
     if (started && now > started + parked)
@@ -61,6 +64,7 @@ static void add(blz_worker_stats *total, const blz_worker_stats *one)
         to[i] += from[i];
     total->queue_depth += one->queue_depth;
     total->busy_ns += one->busy_ns;
+    total->parked += one->parked;
     total->mean_poll_ns += one->mean_poll_ns * one->polls; /* a sum, until it is divided */
     if (one->inject_interval > total->inject_interval)
         total->inject_interval = one->inject_interval;
@@ -76,6 +80,14 @@ static void read_blocking(const blz_rt *rt, blz_stats *out)
     out->blocking_queued = counts.queued;
     out->blocking_jobs = counts.jobs;
     out->blocking_started = counts.started;
+}
+
+const char *blz__observe_backend(const blz_rt *rt)
+{
+    /* acquire: pairs with publish_driver_ops */
+    const blz__driver_ops *ops = blz__load(&rt->driver_ops, ACQUIRE);
+
+    return ops ? ops->name : "none yet";
 }
 
 void blz_rt_stats(const blz_rt *rt, blz_stats *out)

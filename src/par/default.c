@@ -5,9 +5,17 @@
  * moment of a fork, and the child would wait for ever. A child makes a new pool; the parent's stays
  * where it was for those who still have it, and says what it is.
  */
+#include "par/par.h"
 #include "par/pool.h"
 
 static blz_pool *default_pool;
+
+blz_pool *blz__pool_default_if_any(void)
+{
+    blz_pool *pool = blz__load(&default_pool, ACQUIRE); /* pairs with the release below */
+
+    return pool && !pool_is_forked(pool) ? pool : NULL;
+}
 
 blz_pool *blz_pool_default(void)
 {

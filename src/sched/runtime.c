@@ -371,6 +371,53 @@ void blz__rt_drop_orphan(blz_rt *rt)
         blz__rt_destroy(rt);
 }
 
+int blz__rt_watch(blz_rt *rt, blz__watcher *watcher)
+{
+    int rc = -ESHUTDOWN;
+
+    if (rt_is_forked(rt))
+        return -EOWNERDEAD;
+    blz__lock_acquire(&rt->life_lock);
+    if (!rt->stopped) {
+        watcher->next = rt->watchers;
+        rt->watchers = watcher;
+        rc = 0;
+    }
+    blz__lock_release(&rt->life_lock);
+    return rc;
+}
+
+bool blz__rt_unwatch(blz_rt *rt, blz__watcher *watcher)
+{
+    blz__watcher **link = &rt->watchers;
+    bool found;
+
+    blz__lock_acquire(&rt->life_lock);
+    while (*link && *link != watcher)
+        link = &(*link)->next;
+    found = *link != NULL;
+    if (found)
+        *link = watcher->next;
+    blz__lock_release(&rt->life_lock);
+    return found;
+}
+
+/* They may ask the runtime for what they like until they return, but not to live on. */
+static void tell_watchers(blz_rt *rt)
+{
+    blz__watcher *watcher;
+
+    do {
+        blz__lock_acquire(&rt->life_lock);
+        watcher = rt->watchers;
+        if (watcher)
+            rt->watchers = watcher->next;
+        blz__lock_release(&rt->life_lock);
+        if (watcher)
+            watcher->ended(watcher, rt);
+    } while (watcher);
+}
+
 /*
  * After the shutdown. Tasks that did not end keep their workers, and all that they may use: that is
  * leaked on purpose. So is the runtime under jobs that did not end. Tasks that did end may still be
@@ -380,6 +427,7 @@ static void end_runtime(blz_rt *rt)
 {
     struct blz__chunk *removed = NULL;
 
+    tell_watchers(rt);
     blz__watchdog_stop(rt);
     if (blz__load(&rt->started, ACQUIRE) && !blz__load(&rt->drained, ACQUIRE))
         return;

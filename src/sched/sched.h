@@ -85,6 +85,21 @@ bool blz__rt_is_open(blz_rt *rt);
 /* As resolved. [any thread] */
 const blz_options *blz__rt_options(const blz_rt *rt);
 
+/* ---- for those who look at a runtime from outside ---- */
+
+/* Is told, once, when the runtime has shut down and its memory is about to go. */
+typedef struct blz__watcher blz__watcher;
+struct blz__watcher {
+    blz__watcher *next;
+    void (*ended)(blz__watcher *watcher, blz_rt *rt);
+};
+
+/* 0, or -ESHUTDOWN: a shutdown has begun. [any thread] */
+int blz__rt_watch(blz_rt *rt, blz__watcher *watcher);
+
+/* False: it is being told, or has been. [any thread] */
+bool blz__rt_unwatch(blz_rt *rt, blz__watcher *watcher);
+
 /* ---- time ---- */
 
 /* The runtime's clock: the monotonic one, or its own (options.test_clock). [any thread] */

@@ -23,8 +23,6 @@ enum { IDLE_LOOKS = 1 };
 enum { IDLE_LOOKS = 4 };
 #endif
 
-enum { NAME_SIZE = 64 };
-
 /* It looks twice as often; more would be a load of its own. */
 #define MIN_LIMIT_NS BLZ_MSEC
 
@@ -50,7 +48,7 @@ static void copy_name(char *out, const blz_task *task)
     const char *given = task_given_name(task), *name = given ? given : blz__task_origin(task);
     size_t len = given ? strlen(name) : strcspn(name, " ");
 
-    snprintf(out, NAME_SIZE, "%.*s", (int)len, name);
+    snprintf(out, STUCK_NAME, "%.*s", (int)len, name);
 }
 
 /*
@@ -74,14 +72,48 @@ static bool identify(blz_rt *rt, const blz_worker *w, const watchdog_view *view,
     return still;
 }
 
+/* ---- what is remembered ---- */
+
+static void remember(watchdog *dog, const stuck_record *record)
+{
+    blz__lock_acquire(&dog->log_lock);
+    dog->records[dog->nr_records++ % STUCK_RECORDS] = *record;
+    blz__lock_release(&dog->log_lock);
+}
+
+/* A poll that was reported is over: now it is known how long it took, to half of the limit. */
+static void remember_end(watchdog *dog, const blz_worker *w, const watchdog_view *view,
+                         int64_t now_ns)
+{
+    blz__lock_acquire(&dog->log_lock);
+    for (uint32_t i = 0; i < STUCK_RECORDS; i++) {
+        stuck_record *record = &dog->records[i];
+        if (record->worker == w->index && record->polls == view->polls && !record->refused &&
+            record->since_ns == view->since_ns) {
+            record->for_ns = now_ns - view->since_ns;
+            record->ended = true;
+        }
+    }
+    blz__lock_release(&dog->log_lock);
+}
+
+/* ---- a stuck worker, told ---- */
+
 static void report(blz_rt *rt, blz_worker *w, const watchdog_view *view, int64_t for_ns)
 {
     blz_stuck stuck = {.worker = w->index, .for_ns = for_ns};
-    char name[NAME_SIZE];
+    char name[STUCK_NAME] = "";
 
     if (!identify(rt, w, view, name, &stuck.task_id))
         return;
     stuck.task = name;
+    stuck_record record = {.id = stuck.task_id,
+                           .polls = view->polls,
+                           .since_ns = view->since_ns,
+                           .for_ns = for_ns,
+                           .worker = w->index};
+    memcpy(record.name, name, sizeof record.name);
+    remember(&rt->watchdog, &record);
     blz__fetch_add(&w->stuck, (uint64_t)1, RELAXED);
     if (rt->options.on_stuck)
         rt->options.on_stuck(rt->options.hook_arg, &stuck);
@@ -107,6 +139,8 @@ static void look_at(blz_rt *rt, blz_worker *w, int64_t now_ns)
     uint64_t polls = blz__load(&w->stats.polls, RELAXED);
 
     if (!task || task != view->task || polls != view->polls) {
+        if (view->reported)
+            remember_end(&rt->watchdog, w, view, now_ns);
         *view = (watchdog_view){.polls = polls, .task = task, .since_ns = now_ns};
         return;
     }
@@ -126,7 +160,14 @@ void blz__watchdog_refused(blz_rt *rt, blz_task *task, uint32_t worker)
                        .task_id = blz_task_id(task),
                        .task = blz_task_name(task),
                        .refused = true};
+    stuck_record record = {.id = stuck.task_id,
+                           .since_ns = blz__clock_ns(),
+                           .worker = worker,
+                           .refused = true,
+                           .ended = true};
 
+    copy_name(record.name, task);
+    remember(&rt->watchdog, &record);
     if (rt->options.on_stuck)
         rt->options.on_stuck(rt->options.hook_arg, &stuck);
 }

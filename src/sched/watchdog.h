@@ -12,7 +12,23 @@
 
 #include <blitz/future.h>
 
+enum { STUCK_NAME = 64, STUCK_RECORDS = 32 };
+
+/* What it has found; for those who look at the program. */
+typedef struct stuck_record {
+    uint64_t id;
+    uint64_t polls; /* the worker's count, by which to see whether it still goes on */
+    int64_t since_ns, for_ns;
+    uint32_t worker;
+    bool refused;
+    bool ended;
+    char name[STUCK_NAME];
+} stuck_record;
+
 typedef struct watchdog {
+    blz__lock log_lock;
+    uint32_t nr_records; /* ever; under the lock, as are the last of them */
+    stuck_record records[STUCK_RECORDS];
     uint32_t state; /* futex: WATCHDOG_* */
     bool running;
     int64_t limit_ns;

@@ -4,6 +4,8 @@
  */
 #include "signal/table.h"
 
+#include <blitz/look.h>
+
 _Static_assert(sizeof(blz_signal) == 24 && sizeof(blz_signal_op) == 96, "part of the ABI");
 
 /* The public struct holds plain integers only. */
@@ -96,11 +98,20 @@ static void recv_cancel(blz_future *self, blz_cx *cx)
     blz__notice_cancel((notice_wait *)self, list_of((blz_signal_op *)self));
 }
 
+static void recv_look(const blz_future *future, blz_look *look)
+{
+    const blz_signal_op *op = (const blz_signal_op *)(const void *)future;
+
+    look->kind = "signal";
+    look->object = op->signal;
+}
+
 blz_future *blz_signal_recv(blz_signal_op *op, blz_signal *sub, blz_signal_info *info)
 {
     static const blz_future_ops ops = {.name = "signal_recv",
                                        .poll = recv_poll,
-                                       .cancel = recv_cancel};
+                                       .cancel = recv_cancel,
+                                       .look = recv_look};
 
     *op = (blz_signal_op){.future = {.ops = &ops}, .signal = sub, .info = info};
     return &op->future;

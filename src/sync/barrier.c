@@ -21,6 +21,7 @@
  * queue any more, and whoever arrives in the next round is.
  */
 #include <blitz/barrier.h>
+#include <blitz/look.h>
 
 #include "base/panic.h"
 #include "sync/sync.h"
@@ -184,11 +185,20 @@ static void arrive_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
+static void arrive_look(const blz_future *future, blz_look *look)
+{
+    const blz_barrier_op *op = (const blz_barrier_op *)(const void *)future;
+
+    look->kind = "barrier";
+    look->object = op->barrier;
+}
+
 blz_future *blz_barrier_arrive(blz_barrier_op *op, blz_barrier *barrier)
 {
     static const blz_future_ops ops = {.name = "barrier_arrive",
                                        .poll = arrive_poll,
-                                       .cancel = arrive_cancel};
+                                       .cancel = arrive_cancel,
+                                       .look = arrive_look};
 
     op->future = (blz_future){.ops = &ops};
     op->waiter.state = WAITER_IDLE;

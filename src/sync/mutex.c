@@ -36,7 +36,9 @@
  */
 #include "base/panic.h"
 #include "sync/sync.h"
+#include "task/task.h"
 
+#include <blitz/look.h>
 #include <blitz/mutex.h>
 
 _Static_assert(sizeof(blz_mutex) == 32, "part of the ABI");
@@ -88,6 +90,23 @@ static bool take_called(blz_mutex *m)
         if (blz__cas_weak(&m->word, &word, (word & WAITERS) | LOCKED, ACQUIRE, RELAXED))
             return true;
     return false;
+}
+
+/* ---- who has it ---- */
+
+/*
+ * For those who look at the program (blitz/look.h), and for nothing else: so it is stored after the
+ * mutex has been taken, without order, and is no step of a model. A thread is nobody, and so is who
+ * had it at once (try_lock): to find out who that is would cost more than the lock.
+ */
+static inline void note_holder(blz_mutex *m, const blz_task *task)
+{
+#ifndef BLZ_MODEL
+    blz__store(&m->holder, task ? (uint32_t)(blz__load(&task->id, RELAXED) >> 1) : 0, RELAXED);
+#else
+    (void)m;
+    (void)task;
+#endif
 }
 
 /* ---- spinning ---- */
@@ -172,8 +191,11 @@ static bool take_or_be_due(blz_mutex *m)
 static uint32_t move_on(blz_mutex *m, blz_waiters *claimed)
 {
     uint32_t word = blz__load(&m->word, RELAXED);
+    uint64_t group;
     bool due = (word & DUE) || (word & PASSES) >= MUTEX_PASSES * PASS;
 
+    if (due)
+        note_holder(m, task_of_waker(&m->waiters.first->waker, &group));
     waiter_claim(m->waiters.first, &m->waiters, claimed);
     /* Nobody else writes the word now: it is locked, and so is the line. Release: what came before
      * the unlock; pairs with take and take_called. */
@@ -223,7 +245,17 @@ enum { LOCK_FRESH, LOCK_WAITING, LOCK_QUITTING, LOCK_CANCELLED };
 
 int blz_mutex_try_lock(blz_mutex *mutex)
 {
-    return take(mutex, 0) ? 0 : -EAGAIN;
+    if (!take(mutex, 0))
+        return -EAGAIN;
+    note_holder(mutex, NULL);
+    return 0;
+}
+
+/* It is ours now. */
+static inline blz_poll locked(blz_mutex_op *op, const blz_cx *cx)
+{
+    note_holder(op->mutex, cx->task);
+    return blz_future_done(&op->future, 0);
 }
 
 static blz_poll pending(blz_mutex_op *op)
@@ -239,14 +271,14 @@ static BLZ_NOINLINE blz_poll lock_slow(blz_mutex_op *op, blz_cx *cx, uint32_t wo
     bool taken;
 
     if (take(m, word) || take_spinning(m, word))
-        return blz_future_done(&op->future, 0);
+        return locked(op, cx);
     blz__lock_acquire(lock);
     taken = take_or_announce(m);
     if (!taken)
         waiter_enqueue(&op->waiter, &m->waiters, cx);
     blz__lock_release(lock);
     if (taken)
-        return blz_future_done(&op->future, 0);
+        return locked(op, cx);
     blz_coop_give_back(cx);
     return pending(op);
 }
@@ -259,13 +291,13 @@ static blz_poll come(blz_mutex_op *op, blz_cx *cx)
     bool taken;
 
     if (take_called(m) || take_called_spinning(m))
-        return blz_future_done(&op->future, 0);
+        return locked(op, cx);
     blz__lock_acquire(lock);
     taken = take_or_be_due(m);
     if (!taken)
         waiter_enqueue_first(&op->waiter, &m->waiters, cx);
     blz__lock_release(lock);
-    return taken ? blz_future_done(&op->future, 0) : pending(op);
+    return taken ? locked(op, cx) : pending(op);
 }
 
 /* It has been called, and cancelled. */
@@ -306,7 +338,7 @@ static blz_poll lock_poll(blz_future *future, blz_cx *cx)
         return BLZ_PENDING;
     /* acquire: as in take */
     if (blz_likely(blz__cas(&op->mutex->word, &word, LOCKED, ACQUIRE, RELAXED)))
-        return blz_future_done(future, 0);
+        return locked(op, cx);
     return lock_slow(op, cx, word);
 }
 
@@ -332,9 +364,20 @@ static void lock_cancel(blz_future *future, blz_cx *cx)
     future->line = left ? LOCK_CANCELLED : LOCK_QUITTING;
 }
 
+static void lock_look(const blz_future *future, blz_look *look)
+{
+    const blz_mutex *m = ((const blz_mutex_op *)(const void *)future)->mutex;
+
+    look->kind = "mutex";
+    look->object = m;
+    if (blz__load(&m->word, RELAXED) & LOCKED)
+        look->holder32 = blz__load(&m->holder, RELAXED);
+}
+
 static const blz_future_ops lock_ops = {.name = "mutex_lock",
                                         .poll = lock_poll,
-                                        .cancel = lock_cancel};
+                                        .cancel = lock_cancel,
+                                        .look = lock_look};
 
 blz_future *blz_mutex_lock(blz_mutex_op *op, blz_mutex *mutex)
 {

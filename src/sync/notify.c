@@ -30,6 +30,7 @@
  * A permit that comes to a wait which is being cancelled is passed on by its last poll. One that
  * came to all is not: it was meant for this one, and the wait ends with success.
  */
+#include <blitz/look.h>
 #include <blitz/notify.h>
 
 #include "sync/sync.h"
@@ -317,9 +318,18 @@ static void await_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
+static void await_look(const blz_future *future, blz_look *look)
+{
+    const blz_notify_op *op = (const blz_notify_op *)(const void *)future;
+
+    look->kind = "notify";
+    look->object = op->notify;
+}
+
 static const blz_future_ops await_ops = {.name = "notify_await",
                                          .poll = await_poll,
-                                         .cancel = await_cancel};
+                                         .cancel = await_cancel,
+                                         .look = await_look};
 
 blz_future *blz_notify_await(blz_notify_op *op, blz_notify *notify)
 {

@@ -24,7 +24,9 @@
  */
 #include "base/panic.h"
 #include "sync/sync.h"
+#include "task/task.h"
 
+#include <blitz/look.h>
 #include <blitz/rwlock.h>
 
 _Static_assert(sizeof(blz_rwlock) == 32, "part of the ABI");
@@ -112,12 +114,23 @@ static bool take(blz_rwlock *l, uint64_t word, uint32_t kind)
     return false;
 }
 
+/* Who writes, for those who look at the program: as in mutex.c. */
+static inline void note_writer(blz_rwlock *l, const blz_task *task)
+{
+#ifndef BLZ_MODEL
+    blz__store(&l->writer, task ? (uint32_t)(blz__load(&task->id, RELAXED) >> 1) : 0, RELAXED);
+#else
+    (void)l;
+    (void)task;
+#endif
+}
+
 /* ---- the line: under its lock ---- */
 
 /* Gives `what` up, and claims those in front that fit then. */
 static void serve(blz_rwlock *l, int what, blz_waiters *claimed)
 {
-    uint64_t word = blz__load(&l->word, RELAXED), next;
+    uint64_t word = blz__load(&l->word, RELAXED), next, group;
     blz_waiter *unfit;
 
     do {
@@ -128,8 +141,11 @@ static void serve(blz_rwlock *l, int what, blz_waiters *claimed)
         /* release: what came before, for who locks next; acquire: what readers did that left
          * without the line, for those claimed here. Pairs with take, and with let_go. */
     } while (!blz__cas_weak(&l->word, &word, next, ACQ_REL, RELAXED));
-    while (l->waiters.first != unfit)
+    while (l->waiters.first != unfit) {
+        if (l->waiters.first->count >= WRITE)
+            note_writer(l, task_of_waker(&l->waiters.first->waker, &group));
         waiter_claim(l->waiters.first, &l->waiters, claimed);
+    }
 }
 
 /* As take; false: a waiter has been announced. */
@@ -177,6 +193,8 @@ static BLZ_NOINLINE blz_poll wait_in_line(blz_rwlock_op *op, blz_cx *cx, uint32_
     blz__lock_acquire(lock);
     rc = take_or_queue(op, cx);
     blz__lock_release(lock);
+    if (rc == 0 && kind >= WRITE)
+        note_writer(op->rwlock, cx->task);
     if (rc != -EAGAIN)
         return blz_future_done(&op->future, rc);
     op->future.line = LOCK_WAITING;
@@ -199,8 +217,11 @@ static inline blz_poll lock_poll(blz_future *future, blz_cx *cx, uint32_t kind)
         return poll_in_line(op);
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
-    if (blz_likely(take(op->rwlock, 0, kind)))
+    if (blz_likely(take(op->rwlock, 0, kind))) {
+        if (kind == WRITE)
+            note_writer(op->rwlock, cx->task);
         return blz_future_done(future, 0);
+    }
     return wait_in_line(op, cx, kind);
 }
 
@@ -249,15 +270,29 @@ static blz_future *init(blz_rwlock_op *op, blz_rwlock *rwlock, const blz_future_
     return &op->future;
 }
 
+/* Readers are only counted: nobody knows who they are. */
+static void lock_look(const blz_future *future, blz_look *look)
+{
+    const blz_rwlock *l = ((const blz_rwlock_op *)(const void *)future)->rwlock;
+
+    look->kind = "rwlock";
+    look->object = l;
+    if (blz__load(&l->word, RELAXED) & WRITER)
+        look->holder32 = blz__load(&l->writer, RELAXED);
+}
+
 static const blz_future_ops read_ops = {.name = "rwlock_read",
                                         .poll = read_poll,
-                                        .cancel = lock_cancel};
+                                        .cancel = lock_cancel,
+                                        .look = lock_look};
 static const blz_future_ops intend_ops = {.name = "rwlock_upgradable",
                                           .poll = intend_poll,
-                                          .cancel = lock_cancel};
+                                          .cancel = lock_cancel,
+                                          .look = lock_look};
 static const blz_future_ops write_ops = {.name = "rwlock_write",
                                          .poll = write_poll,
-                                         .cancel = lock_cancel};
+                                         .cancel = lock_cancel,
+                                         .look = lock_look};
 
 blz_future *blz_rwlock_read(blz_rwlock_op *op, blz_rwlock *rwlock)
 {
@@ -286,7 +321,10 @@ int blz_rwlock_try_upgradable(blz_rwlock *rwlock)
 
 int blz_rwlock_try_write(blz_rwlock *rwlock)
 {
-    return take(rwlock, 0, WRITE) ? 0 : -EAGAIN;
+    if (!take(rwlock, 0, WRITE))
+        return -EAGAIN;
+    note_writer(rwlock, NULL);
+    return 0;
 }
 
 /* ---- unlocking ---- */
@@ -365,6 +403,7 @@ int blz_rwlock_try_upgrade(blz_rwlock *rwlock)
             return -EAGAIN;
         /* acquire: as in take */
     } while (!blz__cas_weak(&rwlock->word, &word, with(word, UPGRADE), ACQUIRE, RELAXED));
+    note_writer(rwlock, NULL);
     return 0;
 }
 
@@ -379,6 +418,7 @@ int blz_rwlock_try_upgrade_read(blz_rwlock *rwlock)
             return -EAGAIN;
         /* acquire: as in take */
     } while (!blz__cas_weak(&rwlock->word, &word, (word & WAITERS) | WRITER, ACQUIRE, RELAXED));
+    note_writer(rwlock, NULL);
     return 0;
 }
 
@@ -392,6 +432,8 @@ static blz_poll upgrade_poll(blz_future *future, blz_cx *cx)
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
     rc = blz_rwlock_try_upgrade(op->rwlock);
+    if (rc == 0)
+        note_writer(op->rwlock, cx->task);
     return rc == -EAGAIN ? wait_in_line(op, cx, UPGRADE) : blz_future_done(future, rc);
 }
 
@@ -399,7 +441,8 @@ blz_future *blz_rwlock_upgrade(blz_rwlock_op *op, blz_rwlock *rwlock)
 {
     static const blz_future_ops ops = {.name = "rwlock_upgrade",
                                        .poll = upgrade_poll,
-                                       .cancel = lock_cancel};
+                                       .cancel = lock_cancel,
+                                       .look = lock_look};
 
     return init(op, rwlock, &ops);
 }

@@ -21,6 +21,7 @@
 #include "sync/token.h"
 
 #include <blitz/async.h>
+#include <blitz/look.h>
 
 _Static_assert(sizeof(blz_token_op) == 96, "part of the ABI");
 _Static_assert(sizeof(blz_token_guard_op) == 96, "part of the ABI");
@@ -89,11 +90,20 @@ static void cancelled_cancel(blz_future *future, blz_cx *cx)
         future->line = CANCELLED;
 }
 
+static void cancelled_look(const blz_future *future, blz_look *look)
+{
+    const blz_token_op *op = (const blz_token_op *)(const void *)future;
+
+    look->kind = "token";
+    look->object = op->token;
+}
+
 blz_future *blz_token_cancelled(blz_token_op *op, blz_token *token)
 {
     static const blz_future_ops ops = {.name = "token_cancelled",
                                        .poll = cancelled_poll,
-                                       .cancel = cancelled_cancel};
+                                       .cancel = cancelled_cancel,
+                                       .look = cancelled_look};
 
     op->future = (blz_future){.ops = &ops};
     op->waiter.state = WAITER_IDLE;
@@ -169,11 +179,19 @@ static void guard_cancel(blz_future *future, blz_cx *cx)
     blz_cancel_branch(future->child, cx);
 }
 
+/* It ends what it awaits, if need be. */
+static void guard_look(const blz_future *future, blz_look *look)
+{
+    (void)future;
+    look->any = true;
+}
+
 blz_future *blz_token_guard(blz_token_guard_op *op, blz_token *token, blz_future *inner)
 {
     static const blz_future_ops ops = {.name = "token_guard",
                                        .poll = guard_poll,
-                                       .cancel = guard_cancel};
+                                       .cancel = guard_cancel,
+                                       .look = guard_look};
 
     op->future =
         (blz_future){.ops = &ops, .child = inner, .flags = inner->flags & BLZ_FUTURE_ALWAYS};

@@ -21,6 +21,7 @@
  * lock, and those in the queue have not ended and hold the memory until they are served. That is
  * why nobody sets the count to zero under the lock but to claim somebody.
  */
+#include <blitz/look.h>
 #include <blitz/wait_group.h>
 
 #include "base/panic.h"
@@ -188,11 +189,20 @@ static void await_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
+static void await_look(const blz_future *future, blz_look *look)
+{
+    const blz_wait_group_op *op = (const blz_wait_group_op *)(const void *)future;
+
+    look->kind = "wait group";
+    look->object = op->group;
+}
+
 blz_future *blz_wait_group_await(blz_wait_group_op *op, blz_wait_group *group)
 {
     static const blz_future_ops ops = {.name = "wait_group_await",
                                        .poll = await_poll,
-                                       .cancel = await_cancel};
+                                       .cancel = await_cancel,
+                                       .look = await_look};
 
     op->future = (blz_future){.ops = &ops};
     op->waiter.state = WAITER_IDLE;

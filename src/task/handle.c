@@ -9,6 +9,8 @@
 #include "task/task.h"
 #include "task/wait.h"
 
+#include <blitz/look.h>
+
 #include <errno.h>
 
 /* ---- the end of a handle ---- */
@@ -128,9 +130,21 @@ static void join_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
+static void join_look(const blz_future *future, blz_look *look)
+{
+    const blz_handle_join_op *op = (const blz_handle_join_op *)(const void *)future;
+
+    look->kind = "task";
+    look->object = op->handle->task;
+    look->holder = op->handle->task ? blz_task_id(op->handle->task) : 0;
+}
+
 static blz_future *join_init(blz_handle_join_op *op, blz_handle *handle, bool keep)
 {
-    static const blz_future_ops ops = {.name = "join", .poll = join_poll, .cancel = join_cancel};
+    static const blz_future_ops ops = {.name = "join",
+                                       .poll = join_poll,
+                                       .cancel = join_cancel,
+                                       .look = join_look};
 
     *op = (blz_handle_join_op){.future = {.ops = &ops}, .handle = handle, .keep = keep};
     return &op->future;

@@ -65,10 +65,21 @@ static void chunk_add(blz__heap *heap, struct blz__chunk *chunk, size_t block_si
     blz__lock_release(&heap->walk_lock);
 }
 
+/* Walks that have come to this chunk go on with the next. Under walk_lock. */
+static void cursors_leave(blz__heap *heap, const struct blz__chunk *chunk)
+{
+    for (heap_cursor *cursor = heap->cursors; cursor; cursor = cursor->next)
+        if (cursor->chunk == chunk) {
+            cursor->chunk = chunk->next_all;
+            cursor->block = 0;
+        }
+}
+
 /* The chunk is nobody's any more; it waits in the list for blz__heap_release. */
 static void chunk_remove(blz__heap *heap, struct blz__chunk *chunk, struct blz__chunk **removed)
 {
     blz__lock_acquire(&heap->walk_lock);
+    cursors_leave(heap, chunk);
     if (chunk->prev_all)
         chunk->prev_all->next_all = chunk->next_all;
     else
@@ -280,6 +291,47 @@ void blz__heap_walk(blz__heap *heap, void (*visit)(void *arg, blz_task *block), 
         for (uint32_t i = 0; i < bump; i++)
             visit(arg, chunk_block(chunk, i));
     }
+    blz__lock_release(&heap->walk_lock);
+}
+
+void blz__heap_walk_begin(blz__heap *heap, heap_cursor *cursor)
+{
+    blz__lock_acquire(&heap->walk_lock);
+    *cursor = (heap_cursor){.next = heap->cursors, .chunk = heap->all};
+    heap->cursors = cursor;
+    blz__lock_release(&heap->walk_lock);
+}
+
+void blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
+                         bool (*visit)(void *arg, blz_task *block), void *arg)
+{
+    bool go_on = true;
+
+    blz__lock_acquire(&heap->walk_lock);
+    while (cursor->chunk && go_on && max > 0) {
+        uint32_t bump = blz__load(&cursor->chunk->bump, ACQUIRE); /* pairs with chunk_take */
+
+        for (; cursor->block < bump && max > 0; cursor->block++, max--) {
+            go_on = visit(arg, chunk_block(cursor->chunk, cursor->block));
+            if (!go_on)
+                break;
+        }
+        if (cursor->block >= bump) {
+            cursor->chunk = cursor->chunk->next_all;
+            cursor->block = 0;
+        }
+    }
+    blz__lock_release(&heap->walk_lock);
+}
+
+void blz__heap_walk_end(blz__heap *heap, heap_cursor *cursor)
+{
+    heap_cursor **link = &heap->cursors;
+
+    blz__lock_acquire(&heap->walk_lock);
+    while (*link != cursor)
+        link = &(*link)->next;
+    *link = cursor->next;
     blz__lock_release(&heap->walk_lock);
 }
 

@@ -35,12 +35,20 @@ enum { HEAP_SMALL_CLASSES = 64, HEAP_CLASSES = HEAP_SMALL_CLASSES + 24 };
 struct blz__chunk;
 struct blz__pool;
 
+/* How far a walk in several steps has come. The heap knows of it: its chunk may go meanwhile. */
+typedef struct heap_cursor {
+    struct heap_cursor *next;
+    struct blz__chunk *chunk; /* NULL: it is at the end */
+    uint32_t block;           /* of the chunk: where to go on */
+} heap_cursor;
+
 typedef struct blz__heap {
     blz_rt *rt;
     struct blz__pool *pool;
     struct blz__chunk *current[HEAP_CLASSES]; /* never NULL: allocation looks here first */
     struct blz__chunk *partial[HEAP_CLASSES]; /* others with free blocks */
     struct blz__chunk *all;                   /* under walk_lock */
+    struct heap_cursor *cursors;              /* the same */
     blz__lock walk_lock;
     blz__cache_aligned blz_task *remote; /* given back by others; a stack, taken whole */
 } blz__heap;
@@ -89,5 +97,16 @@ blz_rt *blz__heap_rt(const blz_task *block);
  * the call, but the tasks in them come and go. [any thread, one at a time]
  */
 void blz__heap_walk(blz__heap *heap, void (*visit)(void *arg, blz_task *block), void *arg);
+
+/*
+ * The same in steps, each of which looks at no more than `max` blocks under the lock, so that
+ * nobody waits for long. A block is visited at most once; those in chunks that came after the
+ * beginning are not. visit gives false to be called again with the same block in the next step.
+ * At the end cursor->chunk is NULL.
+ */
+void blz__heap_walk_begin(blz__heap *heap, heap_cursor *cursor);
+void blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
+                         bool (*visit)(void *arg, blz_task *block), void *arg);
+void blz__heap_walk_end(blz__heap *heap, heap_cursor *cursor);
 
 #endif

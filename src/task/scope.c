@@ -14,6 +14,8 @@
  */
 #include "task/task.h"
 
+#include <blitz/look.h>
+
 #include <string.h>
 
 struct link {
@@ -265,11 +267,20 @@ static void join_cancel(blz_future *future, blz_cx *cx)
     blz_scope_cancel(((blz_scope_wait *)future)->scope);
 }
 
+static void scope_look(const blz_future *future, blz_look *look)
+{
+    const blz_scope_wait *op = (const blz_scope_wait *)(const void *)future;
+
+    look->kind = "scope";
+    look->object = op->scope;
+}
+
 blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope)
 {
     static const blz_future_ops ops = {.name = "scope_join",
                                        .poll = join_poll,
-                                       .cancel = join_cancel};
+                                       .cancel = join_cancel,
+                                       .look = scope_look};
 
     *op = (blz_scope_wait){.future = {.ops = &ops, .flags = BLZ_FUTURE_ALWAYS}, .scope = scope};
     return &op->future;
@@ -279,7 +290,8 @@ blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope, blz_handle *out
 {
     static const blz_future_ops ops = {.name = "scope_next",
                                        .poll = next_poll,
-                                       .cancel = next_cancel};
+                                       .cancel = next_cancel,
+                                       .look = scope_look};
 
     *op = (blz_scope_wait){.future = {.ops = &ops}, .scope = scope, .out = out};
     return &op->future;

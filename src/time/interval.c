@@ -10,6 +10,8 @@
  */
 #include "sched/sched.h"
 
+#include <blitz/look.h>
+
 #include <errno.h>
 
 _Static_assert(sizeof(blz_interval) == 128, "part of the ABI");
@@ -75,9 +77,20 @@ static void tick_cancel(blz_future *future, blz_cx *cx)
         future->line = TICK_STOPPED;
 }
 
+static void tick_look(const blz_future *future, blz_look *look)
+{
+    const blz_interval *op = (const blz_interval *)(const void *)future;
+
+    look->kind = "timer";
+    look->object = &op->timer;
+    if (future->line == TICK_WAITING)
+        look->due_ns = timer_due_ns(&op->timer);
+}
+
 static const blz_future_ops tick_ops = {.name = "interval_tick",
                                         .poll = tick_poll,
-                                        .cancel = tick_cancel};
+                                        .cancel = tick_cancel,
+                                        .look = tick_look};
 
 int blz_interval_init(blz_interval *iv, int64_t start_ns, int64_t period_ns, int policy)
 {

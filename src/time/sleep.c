@@ -13,6 +13,8 @@
  */
 #include "sched/sched.h"
 
+#include <blitz/look.h>
+
 #include <errno.h>
 
 _Static_assert(sizeof(blz_sleep_op) == 96, "part of the ABI");
@@ -62,9 +64,20 @@ static void sleep_cancel(blz_future *future, blz_cx *cx)
         future->line = SLEEP_STOPPED;
 }
 
+static void sleep_look(const blz_future *future, blz_look *look)
+{
+    const blz_sleep_op *op = (const blz_sleep_op *)(const void *)future;
+
+    look->kind = "timer";
+    look->object = &op->timer;
+    if (future->line == SLEEP_WAITING)
+        look->due_ns = timer_due_ns(&op->timer);
+}
+
 static const blz_future_ops sleep_ops = {.name = "sleep",
                                          .poll = sleep_poll,
-                                         .cancel = sleep_cancel};
+                                         .cancel = sleep_cancel,
+                                         .look = sleep_look};
 
 static blz_future *make(blz_sleep_op *op, uint32_t line, int64_t asked)
 {

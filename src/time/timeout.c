@@ -17,6 +17,8 @@
  */
 #include "sched/sched.h"
 
+#include <blitz/look.h>
+
 #include <errno.h>
 
 _Static_assert(sizeof(blz_timeout) == 96, "part of the ABI");
@@ -82,9 +84,17 @@ static void timeout_cancel(blz_future *future, blz_cx *cx)
     blz_cancel_branch(future->child, cx);
 }
 
+static void timeout_look(const blz_future *future, blz_look *look)
+{
+    look->any = true;
+    if (future->line == LIMIT_WAITING)
+        look->due_ns = timer_due_ns(&((const blz_timeout *)future)->timer);
+}
+
 static const blz_future_ops timeout_ops = {.name = "timeout",
                                            .poll = timeout_poll,
-                                           .cancel = timeout_cancel};
+                                           .cancel = timeout_cancel,
+                                           .look = timeout_look};
 
 static inline blz_future *make(blz_timeout *op, uint32_t line, int64_t asked, blz_future *inner)
 {

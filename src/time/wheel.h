@@ -94,6 +94,13 @@ static inline bool timer_is_armed(const blz_timer *timer)
     return blz__load(&timer->state, ACQUIRE) == TIMER_ARMED; /* pairs with fire in wheel.c */
 }
 
+/* When it is due, by a look from outside while it is armed. */
+static inline int64_t timer_due_ns(const blz_timer *timer)
+{
+    /* relaxed: another thread may be moving it; either answer is one */
+    return (int64_t)blz__load(&timer->tick, RELAXED) * WHEEL_TICK_NS;
+}
+
 /* A look without the lock: nothing is due before. The owner's own insertions are in it. */
 static inline int64_t wheel_next_guess(const blz__wheel *wheel)
 {

@@ -6,7 +6,9 @@
 #                       references to a poll, so that what is rare happens all the time
 #   fault/*             calls of the system that can be made to fail (support/faulty.h)
 
-add_library(blitz_tiny STATIC ${BLITZ_SOURCES})
+set(tiny ${BLITZ_SOURCES})
+list(FILTER tiny EXCLUDE REGEX "/src/console/") # needs the page, and nothing here needs it
+add_library(blitz_tiny STATIC ${tiny})
 blitz_c11(blitz_tiny)
 target_link_libraries(blitz_tiny PUBLIC blitz_internal)
 target_compile_definitions(blitz_tiny PUBLIC RUNQ_CAPACITY=4u TASK_BIAS=2u)
