@@ -48,6 +48,9 @@ else()
     message(STATUS "No Python 3: the manual pages are not installed")
 endif()
 
+# The console in a terminal.
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/blitz-top DESTINATION ${CMAKE_INSTALL_BINDIR})
+
 # The frame checker is for users too.
 if(EXISTS ${PROJECT_SOURCE_DIR}/tools/blitz-check-frames)
     install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/blitz-check-frames

@@ -78,6 +78,7 @@ struct serve {
     BLZ_FRAME;
     struct server *server;
     uint16_t port;
+    const char *console;
     int64_t rc;
     blz_listener listener;
     blz_guard guard;
@@ -85,6 +86,32 @@ struct serve {
     blz_handle_join_op join;
     blz_shutdown_op op;
 };
+
+/* The console, for as long as the demo runs; without it the demo is as good. */
+static void open_console(const char *address)
+{
+    blz_console *console;
+    char at[BLZ_ADDR_TEXT] = "?";
+    blz_addr addr;
+    int rc;
+
+    if (strcmp(address, "none") == 0)
+        return;
+    rc = blz_console_new(&console, blz_rt_current(),
+                         &(blz_console_options){.address = address,
+                                                .title = "demo",
+                                                .until_rt_ends = true});
+    if (rc < 0) {
+        printf("No console at %s: %s\n", address, blz_strerror(rc));
+        return;
+    }
+    blz_console_addr(console, &addr);
+    blz_addr_format(&addr, at, sizeof at);
+    if (blz_addr_family(&addr) == BLZ_ADDR_UNIX)
+        printf("Console at %s: blitz-top %s\n", at, at);
+    else
+        printf("Console at http://%s/ : workers, tasks and what they wait for, live\n", at);
+}
 
 static void greet(const blz_listener *listener)
 {
@@ -143,6 +170,7 @@ BLZ_ASYNC(serve)
                                   .listener = self->listener, .guard = self->guard);
     if (self->rc < 0)
         goto out_close;
+    open_console(self->console);
     greet(&self->listener);
     BLZ_AWAIT(self->rc, blz_shutdown_run(&self->op, self->server->shutdown));
     if (self->rc == 0) {
@@ -162,15 +190,18 @@ out:
 
 static const char usage[] =
     "demo [--port N] [--workers N] [--backend io_uring|epoll|poll] [--hurry N]\n"
+    "     [--console ADDRESS]\n"
     "\n"
     "  --port N      listen there; default 8080, 0: any that is free\n"
     "  --workers N   default: as many as there are CPUs\n"
     "  --backend B   default: the best that works here\n"
-    "  --hurry N     clients have only the Nth part of the usual time\n";
+    "  --hurry N     clients have only the Nth part of the usual time\n"
+    "  --console A   show the program there, or at BLZ_CONSOLE; default 127.0.0.1:6669; or none\n";
 
 struct settings {
     uint16_t port;
     int64_t hurry;
+    const char *console;
     blz_options options;
 };
 
@@ -187,8 +218,8 @@ static bool parse_option(struct settings *settings, int option)
 {
     unsigned long n = 0;
 
-    if (option == 'b') {
-        settings->options.backend = optarg;
+    if (option == 'b' || option == 'c') {
+        *(option == 'b' ? &settings->options.backend : &settings->console) = optarg;
         return true;
     }
     if (!strchr("pwh", option) || !number(optarg, option == 'p' ? 65535 : 4096, &n))
@@ -205,11 +236,9 @@ static bool parse_option(struct settings *settings, int option)
 static bool parse_options(struct settings *settings, int argc, char **argv)
 {
     static const struct option names[] = {
-        {"port", required_argument, NULL, 'p'},
-        {"workers", required_argument, NULL, 'w'},
-        {"backend", required_argument, NULL, 'b'},
-        {"hurry", required_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"port", required_argument, NULL, 'p'},    {"workers", required_argument, NULL, 'w'},
+        {"backend", required_argument, NULL, 'b'}, {"hurry", required_argument, NULL, 'h'},
+        {"console", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -221,7 +250,10 @@ static bool parse_options(struct settings *settings, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct settings settings = {.port = 8080, .hurry = 1};
+    const char *console = getenv("BLZ_CONSOLE");
+    struct settings settings = {.port = 8080,
+                                .hurry = 1,
+                                .console = console ? console : "127.0.0.1:6669"};
     struct server server = {.started_ns = blz_now()};
     int64_t rc;
 
@@ -241,7 +273,8 @@ int main(int argc, char **argv)
         .byte_ns = BLZ_SEC / (4 << 10) / settings.hurry, /* 4 KiB a second, at least */
         .linger_ns = 2 * BLZ_SEC / settings.hurry,
     };
-    rc = BLZ_RUN_WITH(&settings.options, serve, .server = &server, .port = settings.port);
+    rc = BLZ_RUN_WITH(&settings.options, serve, .server = &server, .port = settings.port,
+                      .console = settings.console);
     if (rc == 0)
         printf("%llu requests on %llu connections\n", atomic_load(&server.nr_requests),
                atomic_load(&server.nr_connections));

@@ -25,18 +25,19 @@ from http_client import Client, HEAD, PATIENCE, get, nr_sockets, post
 
 PROGRAM = sys.argv[1]
 TRIES = 10  # of tests with a server in a hurry
+CONSOLE = "127.0.0.1:0"
 
 
 class Server:
     def __init__(self, *options):
-        self.process = subprocess.Popen([PROGRAM, "--port", "0", *options], text=True,
+        self.process = subprocess.Popen([PROGRAM, "--port", "0", "--console", CONSOLE, *options], text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.said = ""
         while not self.said.endswith("Ctrl-C stops it.\n"):
             line = self.process.stdout.readline()
             assert line, f"the demo has ended: {self.said}"
             self.said += line
-        self.port = int(re.search(r"http://127.0.0.1:(\d+)/", self.said)[1])
+        self.port = int(re.search(r"Listening on http://127.0.0.1:(\d+)/", self.said)[1])
         self.sockets = self.nr_sockets()
 
     def nr_sockets(self):
@@ -76,6 +77,10 @@ def test_every_page_is_there(server):
     assert stats["backend"] == os.environ.get("BLZ_BACKEND", stats["backend"]), stats
     assert stats["requests"] >= 2 and stats["workers"] >= 1 and stats["live_tasks"] >= 3, stats
     assert b"> accept" in client.ask(get("/tasks"))[2]
+    console = Client(int(re.search(r"Console at http://127.0.0.1:(\d+)/", server.said)[1]))
+    page = console.ask("GET /api/tasks?q=accept&fresh=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")[2]
+    assert json.loads(page)["matched"] >= 1, page
+    console.close()
     assert client.ask(get("/sleep?ms=1"))[2] == b"slept for 1 ms\n"
     assert b"blocked" in client.ask(get("/block?ms=1"))[2]
     assert client.ask(post("/echo", b"\0a\xff").decode("latin-1"))[2] == b"\0a\xff"
