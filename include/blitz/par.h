@@ -25,6 +25,10 @@
  * becomes a guest (blz_pool_enter). Within it every function gets a context, the blz_par of the
  * thread that runs it, and passes it on to those that it calls.
  *
+ * A process that is forked, by fork(2), in the middle of a computation may use other pools, but not
+ * go on with the computation: parts of it may be with threads that the child does not have. If it
+ * comes to wait for one of them it is ended by a panic.
+ *
  * Leaving a function between a fork and its unfork in any other way (longjmp, a C++ exception) is
  * not allowed: somebody may be at work on the job in its frame.
  */

@@ -166,13 +166,14 @@ static void wake_waiter(root *r)
 
 worker *blz__par_serving(void)
 {
-    blz_par *par = blz__par_current;
+    blz_par *last = blz__par_current, *par = last;
 
     while (par && worker_of(par)->outer)
         par = worker_of(par)->outer;
     if (!par || worker_of(par)->index >= worker_of(par)->pool->nr_workers)
-        par = blz__par_current;
-    return par ? worker_of(par) : NULL;
+        par = last;
+    /* What is to be done in a pool of the parent process is not done in a child. */
+    return par && !pool_is_forked(worker_of(par)->pool) ? worker_of(par) : NULL;
 }
 
 static void run_there(blz_pool *pool, blz_par_fn fn, void *arg)

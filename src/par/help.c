@@ -13,6 +13,8 @@
  */
 #include "par/pool.h"
 
+#include "base/panic.h"
+
 /* ---- claims ---- */
 
 static uint64_t claim_of(uint32_t index, uint32_t depth, int64_t base)
@@ -168,7 +170,7 @@ static BLZ_NOINLINE bool has_stack(void)
 
 bool blz__par_may_take(const worker *w)
 {
-    return has_stack() && w->depth < PAR_MAX_DEPTH;
+    return has_stack() && w->depth < PAR_MAX_DEPTH && !pool_is_forked(w->pool);
 }
 
 static blz_par_wait way_to_wait(const worker *w, blz_par_wait wish)
@@ -191,6 +193,8 @@ static void wait_until(worker *w, const struct awaited *a, blz_par_wait waiting)
         help_until(w, a);
         break;
     case BLZ_PAR_WAIT_BLOCK:
+        if (pool_is_forked(w->pool) && !latch_is_set(a->latch))
+            blz__panic("a forked child waits for what a thread of its parent has taken");
         block_until(w->pool, a->latch);
         break;
     }

@@ -50,7 +50,8 @@ int blz__par_options_resolve(blz_pool_options *options, const blz_pool_options *
         options->name = "blz-par";
     if (!options->allocator)
         options->allocator = &blz__system_allocator;
-    if (options->threads + options->guests > BLZ_POOL_MAX_THREADS)
+    if (options->threads + options->guests > BLZ_POOL_MAX_THREADS ||
+        options->guests == BLZ_POOL_MAX_THREADS) /* there is a thread at least */
         return -EINVAL;
     return options->threads ? 0 : resolve_threads(options);
 }

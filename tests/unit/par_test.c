@@ -57,6 +57,13 @@ static void bad_options_are_refused(void **state)
     (void)state;
     assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.ring_size = 3}), -EINVAL);
     assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = 0x8000}), -EINVAL);
+    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.guests = 0x7fff}), -EINVAL);
+    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = 0x7fff}), -EINVAL);
+    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = -1u, .guests = 2}),
+                     -EINVAL);
+    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.ring_size = 1u << 31}), -EINVAL);
+    assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.stack_size = 1}), -EINVAL);
+    assert_true(blz_pool_new(&pool, &(blz_pool_options){.stack_size = SIZE_MAX}) < 0);
     assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.waiting = BLZ_PAR_WAIT_BLOCK + 1}),
                      -EINVAL);
 }
