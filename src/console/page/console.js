@@ -4,7 +4,9 @@
 // where they are and get new text, so that the choice, the focus and the place stay, too.
 "use strict";
 
-const PERIOD = 1000, ROW = 27, AROUND = 20, MAX_WINDOW = 200, HISTORY = 60;
+// "/?period=200" asks more often.
+const PERIOD = Math.max(100, Number(new URLSearchParams(location.search).get("period")) || 1000);
+const ROW = 27, AROUND = 20, MAX_WINDOW = 200, HISTORY = 60;
 const $ = (id) => document.getElementById(id);
 
 const view = {
