@@ -15,7 +15,8 @@
  * sleeps until it is done. A worker of another pool works there meanwhile: that pool might have
  * nobody else for what the computation asks of it in turn. No pool needs its guests, so one who is
  * a guest besides does not work as such; one who is only a guest works in the pool that it entered
- * last.
+ * last. In a forked child the contexts in pools of the parent are dead: their jobs are not the
+ * child's.
  */
 #include "par/pool.h"
 
@@ -82,7 +83,7 @@ blz_par *blz_pool_enter(blz_pool *named)
     use_place(pool, w->index);
     blz__plain_write(&w->outer);
     w->outer = blz__par_current;
-    w->isolated = w->outer ? worker_of(w->outer)->isolated : 0;
+    blz__store(&w->isolated, w->outer ? worker_of(w->outer)->isolated : 0, RELAXED);
     blz__par_current = &w->ring.own;
     blz__par_fresh_fuel(w, true);
     return blz__par_current;
@@ -166,14 +167,17 @@ static void wake_waiter(root *r)
 
 worker *blz__par_serving(void)
 {
-    blz_par *last = blz__par_current, *par = last;
+    worker *serving = NULL;
 
-    while (par && worker_of(par)->outer)
-        par = worker_of(par)->outer;
-    if (!par || worker_of(par)->index >= worker_of(par)->pool->nr_workers)
-        par = last;
-    /* What is to be done in a pool of the parent process is not done in a child. */
-    return par && !pool_is_forked(worker_of(par)->pool) ? worker_of(par) : NULL;
+    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
+        worker *w = worker_of(par);
+        bool is_worker = w->index < w->pool->nr_workers;
+
+        /* What is to be done in a pool of the parent process is not done in a child. */
+        if (!pool_is_forked(w->pool) && (is_worker || !serving))
+            serving = w;
+    }
+    return serving;
 }
 
 static void run_there(blz_pool *pool, blz_par_fn fn, void *arg)

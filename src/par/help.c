@@ -51,8 +51,7 @@ void blz__par_unclaim(worker *w, par_taken *t)
         blz__cas(t->claim_at, &claim, PAR_UNCLAIMED, RELAXED, RELAXED);
 }
 
-/* Whether the job at that index of the claimant belongs to what it claims; see help.h. */
-static bool belongs(const worker *victim, const uint64_t *claim_at, uint64_t claim, int64_t index)
+bool blz__par_belongs(const worker *victim, const uint64_t *claim_at, uint64_t claim, int64_t index)
 {
     uint32_t depth = blz__load(&victim->depth, RELAXED);
 
@@ -81,7 +80,7 @@ struct awaited {
     const blz_par_scope *scope; /* NULL: a job */
 };
 
-static blz_par_job *steal_part(const blz_pool *pool, const uint64_t *claim_at, bool asking)
+static blz_par_job *steal_part(const blz_pool *pool, const uint64_t *claim_at, par_effort how)
 {
     uint64_t claim = blz__load(claim_at, RELAXED);
     worker *victim = claimant(pool, claim);
@@ -90,21 +89,23 @@ static blz_par_job *steal_part(const blz_pool *pool, const uint64_t *claim_at, b
 
     if (!victim)
         return NULL;
-    while (ring_look(&victim->ring, &index, &job) && belongs(victim, claim_at, claim, index)) {
+    while (ring_look(&victim->ring, &index, &job) &&
+           blz__par_belongs(victim, claim_at, claim, index)) {
         if (ring_take(&victim->ring, index))
             return job;
         blz__spin_hint();
     }
-    if (asking)
+    job = how == PAR_FORCE ? blz__par_force_part(victim, claim_at, claim) : NULL;
+    if (!job && how != PAR_LOOK)
         blz__par_ask(victim);
-    return NULL;
+    return job;
 }
 
-static bool find_part(worker *w, const struct awaited *a, bool asking, par_found *f)
+static bool find_part(worker *w, const struct awaited *a, par_effort how, par_found *f)
 {
     *f = (par_found){.block = a->scope ? blz__par_take_offer(w, a->scope) : NULL};
     if (!f->block)
-        f->job = steal_part(w->pool, a->claim_at, asking);
+        f->job = steal_part(w->pool, a->claim_at, how);
     return f->block || f->job;
 }
 
@@ -116,7 +117,7 @@ static void sleep_as_helper(worker *w, const struct awaited *a)
     if (!latch_block(a->latch))
         return;
     blz__par_sleep_fence(&w->pool->sleep); /* pairs with that of blz__par_sleep_post */
-    if (find_part(w, a, true, &f)) {
+    if (find_part(w, a, PAR_FORCE, &f)) {
         latch_unblock(a->latch);
         blz__par_run_found(w, &f);
     } else {
@@ -130,7 +131,7 @@ static void help_until(worker *w, const struct awaited *a)
     par_found f;
 
     while (!latch_is_set(a->latch)) {
-        if (find_part(w, a, rounds % PAR_ASK_EVERY == 0, &f)) {
+        if (find_part(w, a, rounds % PAR_ASK_EVERY == 0 ? PAR_ASK : PAR_LOOK, &f)) {
             blz__par_run_found(w, &f);
             rounds = 0;
         } else if (!blz__par_idle_round(w->pool, &rounds)) {

@@ -23,6 +23,9 @@
  * since what its thread wrote before that is seen by who reads that bottom. So at that moment what
  * forked the job was on top of what is claimed, and nothing of a greater depth between them.
  *
+ * A private job that is taken by force (deque.h) is held while the helper looks at the claim and
+ * the depth, after it has seen the tail above it; the rest is the same.
+ *
  * Then there remain the jobs that it took without a greater depth: as a helper itself, so they
  * belong to what it waits for; and what it waits for was forked by what is claimed.
  *
@@ -59,6 +62,10 @@ void blz__par_claim(struct worker *w, par_taken *t, uint64_t *claim_at, uint32_t
 
 /* Not any more. What is claimed last ends first. */
 void blz__par_unclaim(struct worker *w, par_taken *t);
+
+/* Whether the job at that index of that thread belongs to what it claims there: see above. */
+bool blz__par_belongs(const struct worker *victim, const uint64_t *claim_at, uint64_t claim,
+                      int64_t index);
 
 /*
  * A job of that index has been published, and the fence of blz__par_sleep_post is behind us: wakes

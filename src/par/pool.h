@@ -153,7 +153,7 @@ int blz__par_options_resolve(blz_pool_options *options, const blz_pool_options *
 /* The context that this thread has in the pool, or NULL. */
 blz_par *blz__par_context_in(const blz_pool *pool);
 
-/* As what this thread works while it waits for another pool; NULL: it is in none. */
+/* As what this thread works while it waits for another pool; NULL: it just waits. */
 worker *blz__par_serving(void);
 
 /* Begins the computation, in its turn; its `finish` is the last that is done. [any thread] */
@@ -165,6 +165,9 @@ void blz__par_worker_main(void *worker);
 
 /* Runs whatever there is until the latch is set. */
 void blz__par_work_until(worker *w, uint32_t *latch);
+
+/* How hard to look: what is shown; asking for more; taking what is not shown, too. */
+typedef enum par_effort { PAR_LOOK, PAR_ASK, PAR_FORCE } par_effort;
 
 /* Something to do: one of these. */
 typedef struct par_found {
@@ -203,6 +206,9 @@ void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting);
 /* Takes a job that another worker shows to nobody, unless the pool is calm; or NULL. [worker, about
  * to sleep] */
 blz_par_job *blz__par_force_any(worker *w);
+
+/* The same of that one, if it belongs to what that claims there. [helper, about to sleep] */
+blz_par_job *blz__par_force_part(worker *victim, const uint64_t *claim_at, uint64_t claim);
 
 /* ---- broadcast.c ---- */
 

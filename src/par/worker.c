@@ -98,18 +98,15 @@ static blz_par_job *steal_from_any(worker *w, bool asking)
     return NULL;
 }
 
-/* How hard to look: what is shown; asking for more; taking what is not shown, too. */
-typedef enum effort { LOOK, ASK, FORCE } effort;
-
 /* Looks everywhere. */
-static bool find(worker *w, effort how, par_found *f)
+static bool find(worker *w, par_effort how, par_found *f)
 {
-    *f = (par_found){.job = steal_from_any(w, how > LOOK)};
+    *f = (par_found){.job = steal_from_any(w, how > PAR_LOOK)};
     if (!f->job)
         f->block = blz__par_take_offer(w, NULL);
     if (!f->job && !f->block)
         f->root = blz__par_inject_take(&w->pool->injected);
-    if (!f->job && !f->block && !f->root && how == FORCE)
+    if (!f->job && !f->block && !f->root && how == PAR_FORCE)
         f->job = blz__par_force_any(w);
     return f->job || f->block || f->root;
 }
@@ -125,7 +122,7 @@ void blz__par_run_found(worker *w, const par_found *f)
 }
 
 /* Looks everywhere, and runs what it finds. [without work] */
-static bool run_any(worker *w, effort how)
+static bool run_any(worker *w, par_effort how)
 {
     par_found f;
 
@@ -179,11 +176,11 @@ void blz__par_work_until(worker *w, uint32_t *latch)
     change_depth(1);
     blz__par_sleep_begin_looking(sleep);
     while (!latch_is_set(latch)) {
-        if (run_any(w, rounds % PAR_ASK_EVERY == 0 ? ASK : LOOK)) {
+        if (run_any(w, rounds % PAR_ASK_EVERY == 0 ? PAR_ASK : PAR_LOOK)) {
             rounds = 0;
         } else if (w->fruitless || !blz__par_idle_round(w->pool, &rounds)) {
             event = blz__par_sleep_announce(sleep);
-            if (run_any(w, FORCE))
+            if (run_any(w, PAR_FORCE))
                 continue;
             if (w->fruitless)
                 par_count(w->stats.vain);
@@ -204,7 +201,7 @@ bool blz_par_yield(blz_par *par)
     par_found f;
 
     blz__par_look(w);
-    if (w->isolated || !blz__par_may_take(w) || !find(w, ASK, &f)) {
+    if (w->isolated || !blz__par_may_take(w) || !find(w, PAR_ASK, &f)) {
         blz__spin_hint();
         return false;
     }

@@ -52,7 +52,7 @@ static void reset_gates(void)
 static void open_gate(uint32_t *gate)
 {
     blz__store(gate, 1u, RELEASE);
-    blz__futex_wake(gate, 1);
+    blz__futex_wake(gate, 2);
 }
 
 static void pass_gate(uint32_t *gate)
@@ -164,6 +164,34 @@ static void a_helper_takes_nothing_that_is_foreign_on_top(void)
     other = model_start(run_foreign, NULL);
     fork_and_wait(yield_once);
     model_join(other);
+    end();
+}
+
+/* A fork that is not shown to others: there is fuel. */
+static void fork_private(blz_par *par, blz_par_job *job, blz_par_job_fn run)
+{
+    blz__store(&par->fuel, 5, RELAXED);
+    blz_par_fork(par, job, run);
+    blz__store(&par->fuel, 0, RELAXED);
+}
+
+/* As need_help, but nobody is told of the part. */
+static void need_help_in_secret(blz_par *par, blz_par_job *job)
+{
+    blz_par_job part;
+
+    (void)job;
+    fork_private(par, &part, run_part);
+    open_gate(&job_began);
+    pass_gate(&part_ran);
+    model_assert(!blz_par_unfork(par, &part));
+}
+
+static void a_helper_takes_what_its_thief_does_not_show(void)
+{
+    reset_gates();
+    begin(BLZ_PAR_WAIT_LEAPFROG);
+    fork_and_wait(need_help_in_secret);
     end();
 }
 
@@ -482,6 +510,46 @@ static void spawn_some(blz_par *par, void *arg)
         model_assert(blz_par_spawn(par, &scope, do_nothing, NULL) == 0);
 }
 
+static void pass_job_began(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    pass_gate(&job_began);
+}
+
+/* Has a job that is not public, and waits for the other pool: it takes what the helper forks. */
+static void fork_private_and_wait_outside(blz_par *par, void *arg)
+{
+    blz_par_job job;
+
+    (void)arg;
+    model_assert(par != helper);
+    fork_private(par, &job, must_not_be_the_helper);
+    open_gate(&foreign_began);
+    blz_pool_run(second, pass_job_began, NULL);
+    (void)!blz_par_unfork(par, &job);
+}
+
+static void run_fork_private(void *arg)
+{
+    (void)arg;
+    blz_pool_run(pool, fork_private_and_wait_outside, NULL);
+}
+
+static void a_helper_takes_nothing_older_that_is_not_shown(void)
+{
+    model_thread other;
+
+    reset_gates();
+    begin(BLZ_PAR_WAIT_LEAPFROG);
+    second = new_pool(BLZ_PAR_WAIT_LEAPFROG);
+    other = model_start(run_fork_private, NULL);
+    pass_gate(&foreign_began);
+    fork_and_wait(be_short);
+    model_join(other);
+    model_assert(blz_pool_free(second) == 0);
+    end();
+}
+
 static void go_back(blz_par *par, void *arg)
 {
     (void)par, (void)arg;
@@ -530,7 +598,11 @@ static const struct model models[] = {
      {.preemptions = 1, .stale_reads = 1, .reduce = true}},
     {"a_helper_takes_nothing_that_is_foreign_on_top", a_helper_takes_nothing_that_is_foreign_on_top,
      SHALLOW},
+    {"a_helper_takes_what_its_thief_does_not_show", a_helper_takes_what_its_thief_does_not_show,
+     SHALLOW},
     {"a_helper_takes_nothing_older", a_helper_takes_nothing_older, SHALLOW},
+    {"a_helper_takes_nothing_older_that_is_not_shown",
+     a_helper_takes_nothing_older_that_is_not_shown, SHALLOW},
     {"who_waits_for_a_scope_is_woken_for_a_part", who_waits_for_a_scope_is_woken_for_a_part,
      SHALLOW},
     {"who_waits_for_a_scope_takes_nothing_older", who_waits_for_a_scope_takes_nothing_older,

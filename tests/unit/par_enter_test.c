@@ -2,6 +2,9 @@
 /* Guests of a fork-join pool, computations across pools, and a pool after a fork. */
 #include "par_fib.h"
 
+#include "base/sanitize.h"
+
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -381,6 +384,101 @@ static void a_child_is_told_that_the_owner_is_gone(void **state)
     free_pool(pool);
 }
 
+/* ---- a child that is forked in the middle of a computation ---- */
+
+struct fork_inside {
+    blz_pool *pool;
+    struct event began;
+    int run_in_child; /* a computation of the parent that was waiting */
+};
+
+static void be_foreign(blz_par *par, void *arg)
+{
+    struct fork_inside *f = arg;
+
+    (void)par;
+    __atomic_store_n(&f->run_in_child, 1, __ATOMIC_RELAXED);
+}
+
+/* Gives the other thread of the child the time to do what it must not. */
+static void be_slow(blz_par *par, void *arg)
+{
+    struct fork_inside *f = arg;
+
+    (void)par;
+    for (int i = 0; i < 500 && !__atomic_load_n(&f->run_in_child, __ATOMIC_RELAXED); i++)
+        sched_yield();
+}
+
+/* Has the context of a worker of a pool that is not there, and whose queue is not empty. */
+static int compute_in_child(struct fork_inside *f)
+{
+    blz_pool *own;
+    blz_par *guest;
+
+    if (blz_pool_new(&own, &(blz_pool_options){.threads = 1}) < 0)
+        return 1;
+    if (blz_pool_run(own, be_slow, f) < 0 || blz_pool_broadcast(own, be_slow, f) < 0)
+        return 2;
+    guest = blz_pool_enter(own);
+    if (!guest || blz_pool_run(own, be_slow, f) < 0 || fib(guest, 12) != 144)
+        return 3;
+    blz_pool_leave(guest);
+    if (blz_pool_free(own) < 0)
+        return 4;
+    if (f->run_in_child)
+        return 5;
+    return use_in_child(f->pool);
+}
+
+static void fork_in_computation(blz_par *par, void *arg)
+{
+    struct fork_inside *f = arg;
+    blz_par_stats stats;
+    int status = -1;
+    pid_t pid;
+
+    (void)par;
+    event_post(&f->began);
+    do {
+        sched_yield();
+        blz_pool_stats(f->pool, &stats);
+    } while (stats.queued == 0);
+    pid = fork();
+    if (pid == 0) {
+        alarm(CHILD_SECONDS);
+        _exit(compute_in_child(f));
+    }
+    check(pid > 0 && waitpid(pid, &status, 0) == pid);
+    check(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void *wait_in_queue(void *arg)
+{
+    struct fork_inside *f = arg;
+
+    event_wait(&f->began, 1);
+    check(blz_pool_run(f->pool, be_foreign, f) == 0);
+    return NULL;
+}
+
+static void a_child_does_not_work_for_its_parent(void **state)
+{
+    struct fork_inside f = {.began = EVENT_INIT};
+    pthread_t thread;
+
+    (void)state;
+#ifdef BLZ_TSAN
+    skip(); /* it allows no threads in a child */
+#endif
+    f.pool = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    thread = start_thread(wait_in_queue, &f);
+    assert_int_equal(blz_pool_run(f.pool, fork_in_computation, &f), 0);
+    join_thread(thread);
+    assert_int_equal(f.run_in_child, 1); /* here, in its turn */
+    free_pool(f.pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +494,7 @@ int main(void)
         TEST(pools_run_in_each_other),
         TEST(a_worker_that_is_a_guest_elsewhere_serves_its_own_pool),
         TEST(a_child_is_told_that_the_owner_is_gone),
+        TEST(a_child_does_not_work_for_its_parent),
     };
     return RUN_TESTS(tests);
 }
