@@ -5,7 +5,8 @@
  *
  *     blz_stats s;
  *     blz_rt_stats(rt, &s);
- *     printf("%llu polls, %llu steals\n", (unsigned long long)s.total.polls, ...);
+ *     printf("%llu polls of %llu tasks\n", (unsigned long long)s.total.polls,
+ *            (unsigned long long)s.total.spawned);
  */
 #ifndef BLITZ_STATS_H
 #define BLITZ_STATS_H

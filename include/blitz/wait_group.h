@@ -2,8 +2,7 @@
 /*
  * Wait group: waits until a number of things have been done.
  *
- *     blz_wait_group group = BLZ_WAIT_GROUP_INIT;
- *
+ *     blz_wait_group_init(&self->group);
  *     for (i = 0; i < n; i++) {
  *         blz_wait_group_add(&self->group, 1);                        // before it starts
  *         start(&jobs[i], &self->group);                              // ends with ..._done(group)

@@ -152,10 +152,10 @@ def pieces(text):
 
 
 def joined(parts):
-    """Pieces of code with an empty line between them are one piece."""
+    """Pieces of code with an empty line between them are one piece; a table is another."""
     out = []
     for kind, text in parts:
-        if out and kind == "code" and out[-1][0] == "code":
+        if out and kind == out[-1][0] == "code" and looks_like_c(text) == looks_like_c(out[-1][1]):
             out[-1] = ("code", out[-1][1] + "\n\n" + text)
         else:
             out.append((kind, text))
