@@ -11,6 +11,8 @@
  *         BLZ_BEGIN;
  *         self->rc = blz_console_start(blz_rt_current(), "127.0.0.1:6669");
  *         ...
+ *         BLZ_END(self->rc);
+ *     }
  *
  * Then look at http://127.0.0.1:6669/ with a browser, or at the same with blitz-top; /api/overview,
  * /api/tasks, /api/resources and /api/warnings are JSON, /metrics is for Prometheus. The guide is
@@ -30,6 +32,7 @@
 
 BLZ_BEGIN_DECLS
 
+/* One console, which shows one runtime or several. */
 typedef struct blz_console blz_console;
 
 /* All zero means the default. */
@@ -46,6 +49,7 @@ typedef struct blz_console_options {
     uint64_t reserved[4];
 } blz_console_options;
 
+/* So many other runtimes, and pools, at most. */
 #define BLZ_CONSOLE_MAX 16
 
 /*

@@ -207,8 +207,8 @@ def is_public(entry):
 
 
 def is_forward(entry):
-    """`typedef struct x x;` in front of the definition, which has the comment."""
-    return re.fullmatch(r"typedef struct (\w+) \1;", entry.text) is not None
+    """`typedef struct x x;` in front of the definition, which has the comment; or `struct x;`."""
+    return re.fullmatch(r"typedef struct (\w+) \1;|struct \w+;", entry.text) is not None
 
 
 def has_remark(entry):
@@ -285,7 +285,7 @@ class Reader:
         if self.own or not is_public(entry):
             return
         if is_forward(entry) and not (self.group and self.group.comment):
-            if not re.search(rf"^(typedef )?struct {entry.names[0]} \{{", self.text, re.MULTILINE):
+            if entry.text.startswith("typedef") and not re.search(rf"^(typedef )?struct {entry.names[0]} \{{", self.text, re.MULTILINE):
                 self.header.missing.append((entry.line, entry.names))
             return
         if self.group is None:
