@@ -67,6 +67,9 @@ CONTEXT = {
     "future": ("static blz_semaphore semaphore; static blz_semaphore_op op;", ""),
     "frames": ("void handle(const void *data, size_t len);", ""),
     "io": ("", "int64_t n; blz_tcp conn; blz_io io; char buf[4096];"),
+    "look": ("struct door; struct door_wait { blz_future future; struct door *door; };"
+             "blz_poll door_poll(blz_future *self, blz_cx *cx); void door_cancel(blz_future *self, blz_cx *cx);",
+             ""),
     "mutex": ("static const char *shared; blz_future *send_all(blz_io *io, const char *text);",
               "blz_mutex_op op; blz_io io;"),
     "notify": ("struct item; struct queue { struct item *first; }; static struct queue queue;"

@@ -18,7 +18,7 @@ AREAS = [
     ("Ending", "signal shutdown"),
     ("Computing on all cores", "par par_for par_reduce par_find par_scan par_group par_sort par_scope "
                                "par_local par_run"),
-    ("Watching", "stats console trace probes"),
+    ("Watching", "stats console look trace probes"),
     ("The rest", "base version waiter"),
 ]
 KINDS = {"function": "function", "macro": "macro", "type": "type", "constant": "constant"}
