@@ -6,7 +6,8 @@
  * three pools, whose options are random, too, and which are made anew all the time. Each leaf is
  * come to once; a wake-up or a task that is lost hangs.
  *
- * A pool calls only those after it: threads that wait by blocking must not wait in a circle.
+ * Threads that wait by blocking must not wait in a circle. So a pool calls only those after it; or
+ * there is nobody who blocks, and then each may call each.
  */
 #include "par.h"
 
@@ -28,6 +29,7 @@ struct node {
 
 struct tree {
     blz_pool **pools;
+    bool in_circles; /* pools may call those before them, too */
     struct node nodes[NODES];
 };
 
@@ -118,26 +120,29 @@ static void by_scope_around(blz_par *par, struct node *n)
     walk(par, child(n, 0));
 }
 
-static unsigned later_pool(const struct node *n)
+static unsigned other_pool(const struct node *n)
 {
-    unsigned most = POOLS - 1 - n->pool;
+    unsigned most = POOLS - 1 - n->pool, step = (unsigned)(n->seed / 64);
 
-    return n->pool + (most ? 1 + (unsigned)(n->seed / 64 % most) : 0);
+    if (n->tree->in_circles)
+        return (n->pool + 1 + step % (POOLS - 1)) % POOLS;
+    return n->pool + (most ? 1 + step % most : 0);
 }
 
 static void by_other_pool(blz_par *par, struct node *n)
 {
-    unsigned pool = later_pool(n);
+    unsigned pool = other_pool(n);
 
     (void)par;
     place_children(n, pool, NULL);
     check(blz_pool_run(n->tree->pools[pool], walk_both, n) == 0);
 }
 
+/* A guest who waits for a third pool serves the one that it has entered last, and no other. */
 static void by_guest(blz_par *par, struct node *n)
 {
-    unsigned pool = later_pool(n);
-    blz_par *there = blz_pool_enter(n->tree->pools[pool]);
+    unsigned pool = other_pool(n);
+    blz_par *there = n->tree->in_circles ? NULL : blz_pool_enter(n->tree->pools[pool]);
 
     if (there)
         place_children(n, pool, NULL);
@@ -145,9 +150,13 @@ static void by_guest(blz_par *par, struct node *n)
     blz_pool_leave(there);
 }
 
+/* Who waits for another pool in it blocks. */
 static void by_region(blz_par *par, struct node *n)
 {
-    blz_par_isolated(par, walk_both, n);
+    if (n->tree->in_circles)
+        walk_both(par, n);
+    else
+        blz_par_isolated(par, walk_both, n);
 }
 
 static void by_yield(blz_par *par, struct node *n)
@@ -243,6 +252,7 @@ static void walk(blz_par *par, struct node *n)
 
 struct walker {
     blz_pool **pools;
+    bool in_circles;
     uint64_t seed;
     int64_t rounds;
 };
@@ -262,10 +272,11 @@ static void inject_little(const struct walker *w, uint64_t seed)
 /* Walks one tree in the first pool, having entered none of the pools, or some of them. */
 static void walk_tree(const struct walker *w, struct tree *t, uint64_t seed)
 {
-    blz_par *first = seed % 3 == 0 ? blz_pool_enter(w->pools[0]) : NULL;
-    blz_par *last = seed % 5 == 0 ? blz_pool_enter(w->pools[POOLS - 1]) : NULL;
+    bool enters = !w->in_circles;
+    blz_par *first = enters && seed % 3 == 0 ? blz_pool_enter(w->pools[0]) : NULL;
+    blz_par *last = enters && seed % 5 == 0 ? blz_pool_enter(w->pools[POOLS - 1]) : NULL;
 
-    *t = (struct tree){.pools = w->pools};
+    *t = (struct tree){.pools = w->pools, .in_circles = w->in_circles};
     t->nodes[0] = (struct node){.tree = t, .seed = mix(seed)};
     check(blz_pool_run(w->pools[0], walk_fn, &t->nodes[0]) == 0);
     for (int i = 0; i < NODES; i++)
@@ -289,13 +300,15 @@ static void *walk_often(void *arg)
     return NULL;
 }
 
-static blz_pool *random_pool(uint64_t seed)
+static blz_pool *random_pool(uint64_t seed, bool blocks)
 {
+    int ways = blocks ? BLZ_PAR_WAIT_BLOCK + 1 : BLZ_PAR_WAIT_BLOCK;
+
     return new_pool_with(&(blz_pool_options){
         .threads = 1 + (unsigned)(seed % 3),
         .ring_size = seed / 4 % 2 ? 2 : 0,
         .guests = 1 + (unsigned)(seed / 8 % 3),
-        .waiting = (blz_par_wait)(seed / 32 % (BLZ_PAR_WAIT_BLOCK + 1)),
+        .waiting = (blz_par_wait)(seed / 32 % (unsigned)ways),
         .spin = (blz_pool_spin)(seed / 128 % (BLZ_POOL_SPIN_LONG + 1)),
     });
 }
@@ -305,11 +318,15 @@ static void storm(uint64_t seed)
     struct walker walkers[WALKERS];
     pthread_t threads[WALKERS];
     blz_pool *pools[POOLS];
+    bool in_circles = mix(seed) % 3 == 0;
 
     for (unsigned i = 0; i < POOLS; i++)
-        pools[i] = random_pool(mix(seed + i));
+        pools[i] = random_pool(mix(seed + i), !in_circles);
     for (unsigned i = 0; i < WALKERS; i++) {
-        walkers[i] = (struct walker){.pools = pools, .seed = mix(seed + i), .rounds = 4};
+        walkers[i] = (struct walker){.pools = pools,
+                                     .in_circles = in_circles,
+                                     .seed = mix(seed + i),
+                                     .rounds = 4};
         threads[i] = start_thread(walk_often, &walkers[i]);
     }
     for (unsigned i = 0; i < WALKERS; i++)
