@@ -6,6 +6,8 @@
  */
 #include "par.h"
 
+#include "base/sanitize.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -105,7 +107,7 @@ static void *run_the_forking_one(void *arg)
 
 static void a_child_uses_other_pools_and_runs_nothing_of_its_parent(void **state)
 {
-    struct queued q = {.pool = new_pool_of(1)};
+    struct queued q = {.runs = 0};
     pthread_t forking, queueing;
     blz_par_stats stats;
 
@@ -114,6 +116,7 @@ static void a_child_uses_other_pools_and_runs_nothing_of_its_parent(void **state
     skip(); /* it allows no threads in a child */
 #endif
     parent = getpid();
+    q.pool = new_pool_of(1);
     forking = start_thread(run_the_forking_one, &q);
     do { /* the only thread is taken */
         sched_yield();
