@@ -60,7 +60,7 @@ else()
 endif()
 
 # The explorer stands in for every sys_*.c; no driver backend but the simulator can run in it, and no
-# signal handler.
+# signal handler, and no tracepoint.
 blitz_glob(BLITZ_MODEL_SOURCES ${blitz_model_folders})
 list(FILTER BLITZ_MODEL_SOURCES EXCLUDE REGEX
-    "/base/sys_[^/]*\\.c$|/io/(attempt|backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/(table|signal|stop)\\.c$")
+    "/base/sys_[^/]*\\.c$|/io/(attempt|backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/(table|signal|stop)\\.c$|/observe/(probes|trace[^/]*)\\.c$")

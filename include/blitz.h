@@ -53,6 +53,7 @@
 #include <blitz/tcp.h>
 #include <blitz/time.h>
 #include <blitz/token.h>
+#include <blitz/trace.h>
 #include <blitz/udp.h>
 #include <blitz/unix.h>
 #include <blitz/version.h>

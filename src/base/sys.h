@@ -42,6 +42,9 @@ blz__thread blz__thread_self(void);
 /* The lowest address of the calling thread's stack, and its size; 0 and 0 if nobody knows. */
 void blz__thread_stack(uintptr_t *low, uintptr_t *size);
 
+/* The name of the calling thread, or "". */
+void blz__thread_name(char *out, size_t size);
+
 /* A number for the calling thread, not 0, unlike that of any other live thread. */
 uint64_t blz__thread_id(void);
 

@@ -161,6 +161,12 @@ void blz__thread_stack(uintptr_t *low, uintptr_t *size)
     *size = length;
 }
 
+void blz__thread_name(char *out, size_t size)
+{
+    if (pthread_getname_np(pthread_self(), out, size) != 0)
+        out[0] = '\0';
+}
+
 uint64_t blz__thread_id(void)
 {
     return (uint64_t)gettid();

@@ -16,6 +16,7 @@
 #include "blocking/lane.h"
 
 #include "base/clock.h"
+#include "observe/trace.h"
 #include "sched/sched.h"
 
 /*
@@ -179,6 +180,17 @@ static void stand_guard(lane *l, sleeper *me)
 
 /* ---- work ---- */
 
+static void call_job(blz__job *job)
+{
+    uint32_t ticket = 0;
+
+    if (trace_watched(TRACE_WORKER))
+        ticket = blz__trace_work("blocking job");
+    job->call(job, 0);
+    if (blz_unlikely(ticket != 0))
+        blz__trace_work_done(ticket);
+}
+
 /* [locked] */
 static void do_jobs(lane *l)
 {
@@ -190,7 +202,7 @@ static void do_jobs(lane *l)
             return;
         blz__lock_release(&l->lock);
         blz__lane_carry_out(l, &todo);
-        job->call(job, 0);
+        call_job(job);
         blz__rt_release_clock(l->config->rt);
         blz__lock_acquire(&l->lock);
         lane_set(l->in_flight, l->in_flight - 1);

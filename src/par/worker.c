@@ -13,6 +13,8 @@
  */
 #include "par/pool.h"
 
+#include "observe/trace.h"
+
 _Thread_local blz_par *blz__par_current;
 
 /* ---- running ---- */
@@ -111,7 +113,7 @@ static bool find(worker *w, par_effort how, par_found *f)
     return f->job || f->block || f->root;
 }
 
-void blz__par_run_found(worker *w, const par_found *f)
+static void run_found(worker *w, const par_found *f)
 {
     if (f->job)
         run_stolen(w, f->job);
@@ -119,6 +121,28 @@ void blz__par_run_found(worker *w, const par_found *f)
         blz__par_run_block(w, f->block);
     else
         run_root(w, f->root);
+}
+
+#ifndef BLZ_MODEL
+static BLZ_COLD void run_watched(worker *w, const par_found *f)
+{
+    uint32_t ticket = blz__trace_work(f->job     ? "stolen job"
+                                      : f->block ? "scope tasks"
+                                                 : "computation");
+
+    run_found(w, f);
+    blz__trace_work_done(ticket);
+}
+#else
+#define run_watched(w, f) ((void)0)
+#endif
+
+void blz__par_run_found(worker *w, const par_found *f)
+{
+    if (trace_watched(TRACE_WORKER))
+        run_watched(w, f);
+    else
+        run_found(w, f);
 }
 
 /* Looks everywhere, and runs what it finds. [without work] */
@@ -167,6 +191,19 @@ static void tell_again(worker *w)
     blz__par_tell_helper(w, blz__load(&w->ring.top, RELAXED));
 }
 
+static bool sleep_traced(worker *w, uint32_t event, uint32_t *latch)
+{
+    uint32_t ticket = 0;
+    bool slept;
+
+    if (trace_watched(TRACE_WORKER))
+        ticket = blz__trace_work("asleep");
+    slept = blz__par_sleep(&w->pool->sleep, w->index, event, latch);
+    if (blz_unlikely(ticket != 0))
+        blz__trace_work_done(ticket);
+    return slept;
+}
+
 void blz__par_work_until(worker *w, uint32_t *latch)
 {
     sleep_state *sleep = &w->pool->sleep;
@@ -184,7 +221,7 @@ void blz__par_work_until(worker *w, uint32_t *latch)
                 continue;
             if (w->fruitless)
                 par_count(w->stats.vain);
-            w->fruitless = blz__par_sleep(sleep, w->index, event, latch);
+            w->fruitless = sleep_traced(w, event, latch);
             if (w->fruitless)
                 par_count(w->stats.sleeps);
         }

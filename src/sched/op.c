@@ -6,6 +6,7 @@
  * count to zero. It is copied out before the count is decremented, because the decrement gives the
  * operation's memory back to the task.
  */
+#include "observe/trace.h"
 #include "sched/driver.h"
 #include "sched/worker.h"
 
@@ -105,10 +106,20 @@ void blz__op_event(blz__op *op)
 {
     blz__plain_read(&op->waker);
     blz_waker waker = op->waker;
+    const char *name = NULL;
+    int64_t value = 0;
+
+    if (trace_watched(TRACE_EVENT)) {
+        name = op->future.ops->name;
+        value = op->value;
+    }
     /* release: the result; pairs with the acquire in blz__op_is_done. The task owns the memory
      * again as soon as this reaches zero. */
     uint32_t events = blz__fetch_sub(&op->events, 1u, ACQ_REL);
 
-    if ((events & ~OP_CANCEL) == 1)
-        blz_waker_wake(&waker);
+    if ((events & ~OP_CANCEL) != 1)
+        return;
+    if (blz_unlikely(name != NULL))
+        blz__trace_io(name, value);
+    blz_waker_wake(&waker);
 }

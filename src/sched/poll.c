@@ -5,6 +5,7 @@
  *
  * After the state word says idle or complete the task is anybody's: nothing here touches it then.
  */
+#include "observe/trace.h"
 #include "sched/rt.h"
 
 /* ---- clocks: one poll in 16, or all of them ---- */
@@ -126,7 +127,7 @@ static void end_joined(blz_task *task, uint32_t unused)
 }
 
 /* `joiner`: in whose poll this happens, and on whose budget; or NULL. */
-static inline void poll_task(blz_worker *w, blz_task *task, blz_cx *joiner)
+static BLZ_INLINE trace_outcome poll_task(blz_worker *w, blz_task *task, blz_cx *joiner)
 {
     blz_cx cx = {.task = task,
                  .scope = task->root,
@@ -169,18 +170,35 @@ static inline void poll_task(blz_worker *w, blz_task *task, blz_cx *joiner)
             end_joined(task, cx.refs_left);
         else
             blz__task_complete(task, cx.refs_left);
-    } else if (cx.yielded) {
-        end_stamp(w, task, since);
-        end_in_yield(w, task, &cx);
-    } else {
-        end_stamp(w, task, since);
-        end_in_pending(w, task, &cx, phase);
+        return TRACE_ENDED;
     }
+    end_stamp(w, task, since);
+    if (cx.yielded) {
+        end_in_yield(w, task, &cx);
+        return TRACE_YIELDED;
+    }
+    end_in_pending(w, task, &cx, phase);
+    return TRACE_PENDING;
 }
+
+#ifndef BLZ_MODEL
+static BLZ_COLD void poll_watched(blz_worker *w, blz_task *task, blz_cx *joiner)
+{
+    trace_poll poll;
+
+    blz__trace_poll_begin(&poll, task, w->index);
+    blz__trace_poll_end(&poll, poll_task(w, task, joiner));
+}
+#else
+#define poll_watched(w, task, joiner) ((void)0)
+#endif
 
 void blz__worker_poll(blz_worker *w, blz_task *task)
 {
-    poll_task(w, task, NULL);
+    if (trace_watched(TRACE_POLL))
+        poll_watched(w, task, NULL);
+    else
+        poll_task(w, task, NULL);
 }
 
 /* ---- a joined task, run in place ---- */
@@ -213,7 +231,10 @@ bool blz__sched_run_joined(blz_cx *cx, blz_task *task)
     w->until_events--;
     w->until_inject--;
     stat_inc(w->stats.inline_joins);
-    poll_task(w, task, cx);
+    if (trace_watched(TRACE_POLL))
+        poll_watched(w, task, cx);
+    else
+        poll_task(w, task, cx);
     w->inline_depth--;
     return true;
 }

@@ -13,6 +13,7 @@
  * its own leaves the queue alone between two intervals: each look costs whoever fills it a cache
  * miss.
  */
+#include "observe/trace.h"
 #include "sched/rt.h"
 
 /* ---- putting in ---- */
@@ -145,6 +146,8 @@ void blz__sched_queue(blz_task *task)
     blz_rt *rt = blz__heap_rt(task);
     blz_worker *w = blz__worker_current();
 
+    if (trace_watched(TRACE_QUEUE))
+        blz__trace_wake(task);
     if (blz_unlikely(blz__load(&task->state, RELAXED) & TASK_PINNED))
         queue_pinned(rt, task);
     else if (blz_likely(w && w->rt == rt))
@@ -158,10 +161,13 @@ void blz__sched_queue_joiner(blz_task *task)
     blz_worker *w = blz__worker_current();
 
     if (w && w->rt == blz__heap_rt(task) && !runq_is_empty(&w->ring) &&
-        !(blz__load(&task->state, RELAXED) & TASK_PINNED))
+        !(blz__load(&task->state, RELAXED) & TASK_PINNED)) {
+        if (trace_watched(TRACE_QUEUE))
+            blz__trace_wake(task);
         blz__worker_push_back(w, task);
-    else
+    } else {
         blz__sched_queue(task); /* nothing else to do here: it is next, and stays here */
+    }
 }
 
 /* ---- mailbox and commands ---- */

@@ -62,6 +62,7 @@ struct blz_rt {
     blz_worker *closer;  /* the worker that shuts down, or NULL */
     uint32_t stop;       /* futex and flag: worker threads return */
     uint32_t drained;    /* futex and flag: closing, and no task is left */
+    uint32_t number;     /* of this runtime in the process, from 0; for traces */
 };
 
 /* The runtimes of this process, or as many as fit: where a debugger begins (tools/gdb). */

@@ -3,6 +3,7 @@
  * A runtime's birth and its doors for other threads: creation, starting the workers with the first
  * task, blocking on a task, running one with the calling thread as a worker, embedded turns.
  */
+#include "observe/trace.h"
 #include "sched/rt.h"
 
 #include "base/alloc.h"
@@ -23,6 +24,10 @@ blz_rt *blz__runtimes[RUNTIMES_LISTED];
 /* Without a lock, which a forked child could find taken for ever. */
 static void list_runtime(blz_rt *rt)
 {
+    static uint32_t count;
+
+    blz__trace_from_environment();
+    rt->number = blz__fetch_add(&count, 1u, RELAXED);
     for (int i = 0; i < RUNTIMES_LISTED; i++) {
         blz_rt *none = NULL;
         if (blz__cas(&blz__runtimes[i], &none, rt, RELAXED, RELAXED))

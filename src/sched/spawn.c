@@ -3,6 +3,7 @@
  * Spawning: a block from the heap of this worker (or of all other threads), the frame copied into
  * it, and into a queue. From a worker this takes no lock and no read-modify-write.
  */
+#include "observe/trace.h"
 #include "sched/rt.h"
 
 #include <errno.h>
@@ -101,6 +102,8 @@ static inline int spawn_plain(blz_worker *w, const void *frame, size_t size, siz
     /* release: pairs with the acquire of whoever polls it, or of a dump that claims it */
     blz__store(&task->state, task_state_new(handle != NULL, false), RELEASE);
     blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
+    if (trace_watched(TRACE_QUEUE))
+        blz__trace_spawn(task);
     blz__worker_push(w, task);
     return 0;
 }
@@ -123,6 +126,8 @@ static BLZ_COLD int spawn_special(blz_worker *w, const blz_spawn_args *args, con
         return rc;
     }
     blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
+    if (trace_watched(TRACE_QUEUE))
+        blz__trace_spawn(task);
     if (args->local && pin != w->index)
         blz__worker_mail(&w->rt->workers[pin], task); /* this task keeps the runtime alive */
     else if (args->local)
@@ -166,6 +171,8 @@ static int spawn_remote_plain(blz_rt *rt, const void *frame, size_t size, size_t
         if (handle)
             *handle = (blz_handle){task, 0};
         blz__store(&task->state, task_state_new(handle != NULL, false), RELEASE); /* see prepare */
+        if (trace_watched(TRACE_QUEUE))
+            blz__trace_spawn(task);
         blz__inject_spawn_locked(&rt->inject, task);
     } else if (task) {
         blz__heap_free_local(&rt->foreign_heap, task, &removed);
@@ -197,6 +204,8 @@ static BLZ_COLD int spawn_remote_special(blz_rt *rt, const blz_spawn_args *args,
         return rc;
     }
     stamp_foreign(rt, task, id);
+    if (trace_watched(TRACE_QUEUE))
+        blz__trace_spawn(task);
     if (!blz__inject_spawn(&rt->inject, task)) {
         unprepare(args, task);
         return -ESHUTDOWN;

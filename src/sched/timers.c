@@ -10,6 +10,7 @@
  * Tasks go behind those that are queued, in the order of their timers: not into the LIFO slot,
  * which would turn the order round.
  */
+#include "observe/trace.h"
 #include "sched/rt.h"
 
 #include <errno.h>
@@ -110,15 +111,20 @@ static void wake_task(blz_worker *w, blz_waker *waker)
         return;
     }
     action = task_state_wake_group(&task->state, group, true);
-    if (action == TASK_QUEUE)
+    if (action == TASK_QUEUE) {
+        if (trace_watched(TRACE_QUEUE))
+            blz__trace_wake(task);
         blz__worker_push_back(w, task);
-    else
+    } else {
         task_act(task, action);
+    }
 }
 
 static void dispatch(blz_worker *w, wheel_fired *fired, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        if (trace_watched(TRACE_EVENT))
+            blz__trace_timer();
         if (fired[i].calls)
             fired[i].target.call.fn(fired[i].target.call.arg);
         else

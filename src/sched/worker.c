@@ -7,6 +7,7 @@
  * business of the idle set (idle.h) and the parker (park.h); the order of steps here is theirs:
  * be counted as parked, look at all queues once more, and only then sleep.
  */
+#include "observe/trace.h"
 #include "sched/rt.h"
 
 #include <errno.h>
@@ -262,6 +263,8 @@ static blz_task *steal_from(blz_worker *w, uint32_t victim)
     if (task) {
         stat_inc(w->stats.steals);
         stat_add(w->stats.stolen, moved);
+        if (trace_watched(TRACE_WORKER))
+            blz__trace_steal(w->index, victim, moved);
     }
     return task;
 }
@@ -407,9 +410,12 @@ static int64_t sleep_limit(blz_worker *w, int64_t deadline_ns)
 
 static void sleep_until_unparked(blz_worker *w, int64_t deadline_ns)
 {
+    uint32_t ticket = 0;
     uint64_t before;
 
     stat_inc(w->stats.parks);
+    if (trace_watched(TRACE_WORKER))
+        ticket = blz__trace_park(w->index);
     deadline_ns = sleep_limit(w, deadline_ns);
     before = blz__clock_ticks(&w->rt->clock);
     blz__store(&w->parked_at, before, RELAXED);
@@ -417,6 +423,8 @@ static void sleep_until_unparked(blz_worker *w, int64_t deadline_ns)
         sleep_in_driver(w, deadline_ns);
     else
         blz__parker_wait(&w->parker, deadline_ns);
+    if (trace_watched(TRACE_WORKER))
+        blz__trace_unpark(w->index, ticket);
     w->now = blz__clock_ticks(&w->rt->clock);
     stat_add(w->parked_ticks, w->now - before);
     blz__swap(&w->parked_at, (uint64_t)0, SEQ_CST); /* before the poke; pairs with the watchdog */

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A trace from its start to its end: the memory, the thread that writes, the file.
+ *
+ * The thread comes every 20 ms, or when a ring is half full, and writes what has been recorded up
+ * to a moment that it takes at the beginning of each round. From that moment and the one before it
+ * knows how long a tick of the clock is just now: so times are right however long the trace is,
+ * and whatever the first guess was.
+ *
+ * One trace at a time: `state` says whose turn it is. Only the thread that made it STARTING or
+ * STOPPING touches the rest.
+ */
+#include "observe/trace.h"
+
+#include "base/alloc.h"
+#include "base/sys.h"
+#include "observe/trace_json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEFAULT_EVENTS = 16384, MIN_EVENTS = 64, DEFAULT_THREADS = 64 };
+
+#define MAX_EVENTS ((size_t)1 << 24)
+#define ROUND_NS   ((int64_t)20 * 1000 * 1000)
+
+enum { TRACE_OFF, TRACE_STARTING, TRACE_ON, TRACE_STOPPING };
+
+static struct {
+    uint32_t state;
+    uint32_t finish; /* the thread writes what is left, and ends */
+    blz_allocator allocator;
+    uint64_t size; /* slots of a ring */
+    uint32_t max;  /* rings */
+    trace_event *slots;
+    trace_json *json;
+    uint32_t *fork_word;
+    int fd; /* or -1 */
+    blz__thread thread;
+
+    /* the thread's */
+    uint32_t nr_named; /* rings whose threads have been named */
+    uint64_t before_ticks;
+    int64_t before_ns, start_ns;
+    double ns_per_tick;
+} trace;
+
+/* ---- the writer's rounds ---- */
+
+/* The moment up to which this round goes, in ticks; and the length of a tick. */
+static uint64_t take_moment(void)
+{
+    uint64_t ticks = blz__clock_ticks(&blz__trace_rings.clock);
+    int64_t ns = blz__clock_ns();
+
+    if (ticks > trace.before_ticks && ns > trace.before_ns)
+        trace.ns_per_tick = (double)(ns - trace.before_ns) / (double)(ticks - trace.before_ticks);
+    return ticks;
+}
+
+/* Since the start; never back for one thread. */
+static int64_t time_of(trace_ring *ring, uint64_t ticks)
+{
+    int64_t ns = trace.before_ns - trace.start_ns +
+                 (int64_t)((double)(int64_t)(ticks - trace.before_ticks) * trace.ns_per_tick);
+
+    if (ns > ring->last_ns)
+        ring->last_ns = ns;
+    return ring->last_ns;
+}
+
+static void copy_text(const trace_ring *ring, uint64_t at, char *text, size_t len)
+{
+    for (size_t done = 0; done < len; done += sizeof(trace_event), at++)
+        memcpy(text + done, &ring->slots[at & (trace.size - 1)],
+               len - done < sizeof(trace_event) ? len - done : sizeof(trace_event));
+}
+
+static void count_depth(trace_ring *ring, const trace_event *event)
+{
+    if (event->kind <= TRACE_E_WORK)
+        ring->depth++;
+    else if (event->kind <= TRACE_E_DONE)
+        ring->depth--;
+}
+
+static void show_dropped(trace_ring *ring)
+{
+    uint64_t dropped = blz__load(&ring->dropped, RELAXED);
+
+    if (dropped != ring->dropped_shown)
+        blz__trace_json_dropped(trace.json, ring, dropped - ring->dropped_shown, ring->last_ns);
+    ring->dropped_shown = dropped;
+}
+
+static void empty_ring(trace_ring *ring, uint64_t until_ticks)
+{
+    uint64_t tail = ring->tail;
+    uint64_t head = blz__load(&ring->head, ACQUIRE); /* pairs with the release in put */
+    char text[TRACE_TEXT];
+
+    while (tail != head) {
+        trace_event event = ring->slots[tail & (trace.size - 1)];
+        if (event.ticks > until_ticks)
+            break;
+        copy_text(ring, ++tail, text, event.len);
+        tail += (event.len + sizeof event - 1) / sizeof event;
+        count_depth(ring, &event);
+        blz__trace_json_event(trace.json, ring, &event, text, time_of(ring, event.ticks));
+        blz__store(&ring->tail, tail,
+                   RELEASE); /* the slots are the thread's; pairs with has_room */
+    }
+    show_dropped(ring);
+}
+
+static void round_of_all(uint64_t until_ticks)
+{
+    uint32_t nr = blz__load(&blz__trace_rings.nr, ACQUIRE); /* pairs with claim */
+
+    for (; trace.nr_named < nr; trace.nr_named++)
+        blz__trace_json_thread(trace.json, &blz__trace_rings.all[trace.nr_named]);
+    for (uint32_t i = 0; i < nr; i++)
+        empty_ring(&blz__trace_rings.all[i], until_ticks);
+    blz__trace_json_flush(trace.json);
+}
+
+static void one_round(void)
+{
+    uint64_t ticks = take_moment();
+
+    round_of_all(ticks);
+    trace.before_ns += (int64_t)((double)(ticks - trace.before_ticks) * trace.ns_per_tick);
+    trace.before_ticks = ticks;
+}
+
+/* Nobody records any more. */
+static void last_round(void)
+{
+    int64_t end_ns = blz__clock_ns() - trace.start_ns;
+
+    (void)take_moment();
+    round_of_all(UINT64_MAX);
+    for (uint32_t i = 0; i < trace.nr_named; i++) {
+        trace_ring *ring = &blz__trace_rings.all[i];
+        int64_t ns = end_ns > ring->last_ns ? end_ns : ring->last_ns;
+        for (; ring->depth > 0; ring->depth--)
+            blz__trace_json_cut(trace.json, ring, ns);
+    }
+    trace.json->summary.dropped += blz__load(&blz__trace_rings.unplaced, RELAXED);
+    blz__trace_json_end(trace.json);
+}
+
+static void writer_main(void *arg)
+{
+    uint32_t *kick = &blz__trace_rings.kick;
+
+    (void)arg;
+    blz__trace_json_begin(trace.json);
+    while (!blz__load(&trace.finish, ACQUIRE)) { /* pairs with the release in blz_trace_stop */
+        blz__futex_wait_until(kick, 0, blz__clock_ns() + ROUND_NS);
+        blz__store(kick, 0u, RELAXED);
+        one_round();
+    }
+    last_round();
+}
+
+/* ---- starting and stopping ---- */
+
+static int write_file(void *arg, const char *text, size_t len)
+{
+    int fd = *(const int *)arg;
+
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        text += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static uint64_t power_of_two(size_t wanted)
+{
+    uint64_t size = MIN_EVENTS;
+
+    while (size < wanted)
+        size *= 2;
+    return size;
+}
+
+static size_t slots_size(void)
+{
+    return (size_t)(trace.size * trace.max) * sizeof(trace_event);
+}
+
+static void free_all(void)
+{
+    if (trace.fd >= 0)
+        close(trace.fd);
+    blz__fork_word_free(trace.fork_word);
+    blz__free(&trace.allocator, trace.json, sizeof(trace_json), _Alignof(trace_json));
+    blz__free(&trace.allocator, trace.slots, slots_size(), BLZ_CACHE_LINE);
+}
+
+static int allocate(void)
+{
+    trace.fork_word = NULL;
+    trace.json = NULL;
+    trace.slots = blz__alloc(&trace.allocator, slots_size(), BLZ_CACHE_LINE);
+    if (!trace.slots)
+        return -ENOMEM;
+    trace.json = blz__alloc(&trace.allocator, sizeof(trace_json), _Alignof(trace_json));
+    if (!trace.json)
+        goto out_slots;
+    memset(trace.json, 0, sizeof *trace.json);
+    trace.fork_word = blz__fork_word_new();
+    if (!trace.fork_word)
+        goto out_json;
+    return 0;
+out_json:
+    blz__free(&trace.allocator, trace.json, sizeof(trace_json), _Alignof(trace_json));
+out_slots:
+    blz__free(&trace.allocator, trace.slots, slots_size(), BLZ_CACHE_LINE);
+    return -ENOMEM;
+}
+
+static int open_output(const blz_trace_options *options)
+{
+    trace.json->write = options->write ? options->write : write_file;
+    trace.json->arg = options->write ? options->arg : &trace.fd;
+    trace.json->pid = (int)getpid();
+    if (options->write)
+        return 0;
+    trace.fd = open(options->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    return trace.fd < 0 ? -errno : 0;
+}
+
+static void switch_all(uint16_t on)
+{
+    for (int i = 0; i < TRACE_GROUPS; i++)
+        blz__store(&blz__trace_switches[i].each[0], on, RELAXED);
+}
+
+static int start(const blz_trace_options *options)
+{
+    int rc;
+
+    trace.fd = -1;
+    trace.finish = 0;
+    trace.nr_named = 0;
+    trace.allocator = options->allocator ? *options->allocator : blz__system_allocator;
+    trace.size = power_of_two(options->events ? options->events : DEFAULT_EVENTS);
+    trace.max = options->threads ? options->threads : DEFAULT_THREADS;
+    rc = allocate();
+    if (rc < 0)
+        return rc;
+    rc = open_output(options);
+    if (rc < 0)
+        goto out;
+    blz__trace_open_session(trace.slots, trace.size, trace.max);
+    trace.before_ticks = blz__clock_ticks(&blz__trace_rings.clock);
+    trace.before_ns = trace.start_ns = blz__clock_ns();
+    trace.ns_per_tick = blz__trace_rings.clock.ns_per_tick;
+    rc = blz__thread_start(&trace.thread, writer_main, NULL, 0, "blitz-trace");
+    if (rc < 0)
+        goto out_session;
+    switch_all(1);
+    return 0;
+out_session:
+    blz__trace_close_session();
+out:
+    free_all();
+    return rc;
+}
+
+int blz_trace_start(const blz_trace_options *options)
+{
+    uint32_t off = TRACE_OFF;
+    int rc;
+
+    if (!options->path == !options->write || options->events > MAX_EVENTS ||
+        options->threads > TRACE_THREADS)
+        return -EINVAL;
+    /* acquire: pairs with the release of the last stop */
+    if (!blz__cas(&trace.state, &off, TRACE_STARTING, ACQUIRE, RELAXED))
+        return -EBUSY;
+    rc = start(options);
+    /* release: pairs with the acquire in stop */
+    blz__store(&trace.state, (uint32_t)(rc < 0 ? TRACE_OFF : TRACE_ON), RELEASE);
+    return rc;
+}
+
+int blz_trace_stop(blz_trace_summary *out)
+{
+    uint32_t on = TRACE_ON;
+    int rc;
+
+    /* acquire: pairs with the release of the start */
+    if (!blz__cas(&trace.state, &on, TRACE_STOPPING, ACQUIRE, RELAXED))
+        return -ENXIO;
+    switch_all(0);
+    if (blz__load(trace.fork_word, RELAXED) == 0)
+        return -EOWNERDEAD; /* for good: the thread that would write is not in this process */
+    blz__trace_close_session();
+    blz__store(&trace.finish, 1u, RELEASE); /* pairs with writer_main */
+    blz__store(&blz__trace_rings.kick, 1u, RELAXED);
+    blz__futex_wake(&blz__trace_rings.kick, 1);
+    blz__thread_join(trace.thread);
+    if (out)
+        *out = trace.json->summary;
+    rc = trace.json->error;
+    free_all();
+    blz__store(&trace.state, (uint32_t)TRACE_OFF, RELEASE); /* pairs with the next start */
+    return rc;
+}

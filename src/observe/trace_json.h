@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events as text: the array format of Chrome's traces. Between the files of the trace. */
+#ifndef BLZ_OBSERVE_TRACE_JSON_H
+#define BLZ_OBSERVE_TRACE_JSON_H
+
+#include "observe/trace_ring.h"
+
+enum { TRACE_JSON_ROOM = 32 * 1024, TRACE_ARROWS = 4096 };
+
+/* One end of an arrow, until the other one is known. */
+typedef struct trace_arrow {
+    uint64_t id; /* of the task; 0: nothing here */
+    uint32_t polls;
+    uint16_t rt;
+    bool is_wake;
+    uint64_t tid;
+    int64_t ns;
+} trace_arrow;
+
+typedef struct trace_json {
+    int (*write)(void *arg, const char *text, size_t len);
+    void *arg;
+    int error; /* the first of writing; nothing is written after it */
+    int pid;
+    size_t len;
+    blz_trace_summary summary;
+    trace_arrow arrows[TRACE_ARROWS];
+    char text[TRACE_JSON_ROOM];
+} trace_json;
+
+void blz__trace_json_begin(trace_json *json);
+void blz__trace_json_thread(trace_json *json, const trace_ring *ring);
+
+/* An event of that thread, with its text, at that time. */
+void blz__trace_json_event(trace_json *json, const trace_ring *ring, const trace_event *event,
+                           const char *text, int64_t ns);
+
+/* That many events are missing here. */
+void blz__trace_json_dropped(trace_json *json, const trace_ring *ring, uint64_t count, int64_t ns);
+
+/* What began and is still going on when the trace ends. */
+void blz__trace_json_cut(trace_json *json, const trace_ring *ring, int64_t ns);
+
+void blz__trace_json_end(trace_json *json);
+
+/* Writes what has gathered. */
+void blz__trace_json_flush(trace_json *json);
+
+#endif

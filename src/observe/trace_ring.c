@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recording: see trace_ring.h. Everything here is called by the thread that an event is about. */
+#include "observe/trace_ring.h"
+
+#include "base/sys.h"
+
+#include <string.h>
+
+trace_rings blz__trace_rings;
+
+/* This thread's ring in a session, or NULL if there was none left. */
+static _Thread_local struct {
+    trace_ring *ring;
+    uint32_t session;
+} mine __attribute__((tls_model("initial-exec")));
+
+/* ---- sessions ---- */
+
+void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max)
+{
+    static uint32_t last_session;
+    trace_rings *rings = &blz__trace_rings;
+
+    blz__clock_init(&rings->clock);
+    blz__lock_acquire(&rings->lock);
+    rings->slots = slots;
+    rings->size = size;
+    rings->max = max;
+    blz__store(&rings->nr, 0u, RELAXED);
+    blz__store(&rings->unplaced, (uint64_t)0, RELAXED);
+    blz__store(&rings->kick, 0u, RELAXED);
+    last_session += last_session == UINT32_MAX ? 2 : 1;
+    blz__store(&rings->session, last_session, RELEASE); /* pairs with claim and enter: the clock */
+    blz__lock_release(&rings->lock);
+}
+
+void blz__trace_close_session(void)
+{
+    trace_rings *rings = &blz__trace_rings;
+
+    blz__swap(&rings->session, 0u, SEQ_CST); /* pairs with enter: we see it inside, or it sees us */
+    for (uint32_t i = 0; i < TRACE_THREADS; i++)
+        while (blz__load(&rings->all[i].inside, SEQ_CST) != 0)
+            blz__thread_yield();
+}
+
+/* ---- a thread's ring ---- */
+
+static void reset(trace_ring *ring, trace_event *slots)
+{
+    ring->tail_seen = ring->open = 0;
+    ring->dropped_shown = ring->depth = 0;
+    ring->last_ns = 0;
+    ring->slots = slots;
+    ring->tid = blz__thread_id();
+    blz__thread_name(ring->name, sizeof ring->name);
+    blz__store(&ring->dropped, (uint64_t)0, RELAXED);
+    blz__store(&ring->head, (uint64_t)0, RELAXED);
+    blz__store(&ring->tail, (uint64_t)0, RELAXED);
+}
+
+/* The first event of this thread in the session. False: there is no session. */
+static BLZ_NOINLINE bool claim(void)
+{
+    trace_rings *rings = &blz__trace_rings;
+    uint32_t nr;
+
+    blz__lock_acquire(&rings->lock);
+    mine.session = blz__load(&rings->session, ACQUIRE); /* pairs with open_session */
+    mine.ring = NULL;
+    nr = blz__load(&rings->nr, RELAXED);
+    if (mine.session && nr < rings->max) {
+        mine.ring = &rings->all[nr];
+        reset(mine.ring, rings->slots + nr * rings->size);
+        blz__store(&rings->nr, nr + 1, RELEASE); /* pairs with the writer's acquire */
+    }
+    blz__lock_release(&rings->lock);
+    return mine.session != 0;
+}
+
+static void leave(trace_ring *ring)
+{
+    blz__fetch_sub(&ring->inside, 1u, RELEASE); /* pairs with close_session: our last access */
+}
+
+/* This thread's ring, which stays until `leave`; or NULL. */
+static trace_ring *enter(void)
+{
+    trace_rings *rings = &blz__trace_rings;
+
+    if (blz_unlikely(mine.session != blz__load(&rings->session, RELAXED)) && !claim())
+        return NULL;
+    if (blz_unlikely(!mine.ring)) {
+        blz__fetch_add(&rings->unplaced, (uint64_t)1, RELAXED);
+        return NULL;
+    }
+    blz__fetch_add(&mine.ring->inside, 1u, SEQ_CST); /* both pair with close_session */
+    if (blz_likely(blz__load(&rings->session, SEQ_CST) == mine.session))
+        return mine.ring;
+    leave(mine.ring);
+    return NULL;
+}
+
+/* ---- slots ---- */
+
+static uint64_t slots_for(size_t len)
+{
+    return 1 + (len + sizeof(trace_event) - 1) / sizeof(trace_event);
+}
+
+/* Whether there is room for `wanted` slots besides those that are kept for ends. */
+static bool has_room(trace_ring *ring, uint64_t wanted)
+{
+    uint64_t size = blz__trace_rings.size;
+
+    wanted += ring->open;
+    if (ring->head + wanted - ring->tail_seen > size)
+        ring->tail_seen = blz__load(&ring->tail, ACQUIRE); /* pairs with the writer's release */
+    return ring->head + wanted - ring->tail_seen <= size;
+}
+
+static void drop(trace_ring *ring)
+{
+    blz__store(&ring->dropped, ring->dropped + 1, RELAXED);
+}
+
+/* The ring is half full: somebody should come. */
+static void kick(trace_ring *ring)
+{
+    trace_rings *rings = &blz__trace_rings;
+
+    if (blz_likely(ring->head - ring->tail_seen <= rings->size / 2))
+        return;
+    ring->tail_seen = blz__load(&ring->tail, ACQUIRE); /* pairs with the writer's release */
+    if (ring->head - ring->tail_seen > rings->size / 2 && !blz__load(&rings->kick, RELAXED)) {
+        blz__store(&rings->kick, 1u, RELAXED);
+        blz__futex_wake(&rings->kick, 1);
+    }
+}
+
+static void put(trace_ring *ring, trace_event *event, const char *text)
+{
+    uint64_t mask = blz__trace_rings.size - 1, head = ring->head;
+
+    event->ticks = blz__clock_ticks(&blz__trace_rings.clock);
+    ring->slots[head++ & mask] = *event;
+    for (size_t done = 0; done < event->len; done += sizeof *event) {
+        size_t rest = event->len - done;
+        memcpy(&ring->slots[head++ & mask], text + done,
+               rest < sizeof *event ? rest : sizeof *event);
+    }
+    blz__store(&ring->head, head, RELEASE); /* pairs with the writer's acquire */
+    kick(ring);
+}
+
+static void set_length(trace_event *event, const char *text)
+{
+    event->len = text ? (uint8_t)strnlen(text, TRACE_TEXT) : 0;
+}
+
+/* ---- the three kinds of events ---- */
+
+uint32_t blz__trace_point(trace_event *event, const char *text)
+{
+    trace_ring *ring = enter();
+    bool room;
+
+    if (!ring)
+        return 0;
+    set_length(event, text);
+    room = has_room(ring, slots_for(event->len));
+    if (room)
+        put(ring, event, text);
+    else
+        drop(ring);
+    leave(ring);
+    return room ? mine.session : 0;
+}
+
+uint32_t blz__trace_open(trace_event *event, const char *text)
+{
+    trace_ring *ring = enter();
+    bool room;
+
+    if (!ring)
+        return 0;
+    set_length(event, text);
+    room = has_room(ring, slots_for(event->len) + 1);
+    if (room) {
+        put(ring, event, text);
+        ring->open++;
+    } else {
+        drop(ring);
+    }
+    leave(ring);
+    return room ? mine.session : 0;
+}
+
+void blz__trace_close(uint32_t ticket, trace_event *event)
+{
+    trace_ring *ring;
+
+    if (ticket == 0 || ticket != blz__load(&blz__trace_rings.session, RELAXED))
+        return;
+    ring = enter();
+    if (!ring)
+        return;
+    if (ticket == mine.session) {
+        ring->open--;
+        put(ring, event, "");
+    }
+    leave(ring);
+}

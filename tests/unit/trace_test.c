@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Traces, as far as a program sees them: what is recorded, that it nests and that arrows have both
+ * ends, what happens when a ring is full; starting and stopping at any time. That the text is JSON,
+ * and what all the kinds of events look like, is checked by trace_file.
+ */
+#include "harness.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the text ---- */
+
+enum { MAX_TEXT = 4 << 20, MAX_ARROWS = 20000 };
+
+static struct {
+    char text[MAX_TEXT];
+    size_t len;
+    blz_trace_summary summary;
+} got;
+
+static int keep(void *arg, const char *text, size_t len)
+{
+    (void)arg;
+    check(got.len + len < MAX_TEXT);
+    memcpy(got.text + got.len, text, len);
+    got.len += len;
+    got.text[got.len] = '\0';
+    return 0;
+}
+
+static const blz_trace_options small = {.write = keep, .events = 1024, .threads = 8};
+
+static blz_trace_options with_memory(blz_trace_options options)
+{
+    options.allocator = test_memory();
+    return options;
+}
+
+static void start(void)
+{
+    blz_trace_options options = with_memory(small);
+
+    got.len = 0;
+    check(blz_trace_start(&options) == 0);
+}
+
+static void stop(void)
+{
+    check(blz_trace_stop(&got.summary) == 0);
+    check(got.summary.bytes == got.len);
+}
+
+/* How often a text occurs. */
+static int count(const char *text)
+{
+    int n = 0;
+
+    for (const char *at = got.text; (at = strstr(at, text)); at += strlen(text))
+        n++;
+    return n;
+}
+
+/* ---- what holds of every trace ---- */
+
+struct thread_seen {
+    uint64_t tid;
+    int depth;
+    double ts;
+};
+
+static struct thread_seen *thread_of(struct thread_seen *threads, uint64_t tid)
+{
+    int i = 0;
+
+    while (threads[i].tid && threads[i].tid != tid)
+        i++;
+    assert_true(i < 15);
+    threads[i].tid = tid;
+    return &threads[i];
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* The ids of arrows that begin ('s') or end ('f'), sorted. */
+static size_t arrows(char ph, char (*ids)[40])
+{
+    char head[16];
+    size_t n = 0;
+
+    snprintf(head, sizeof head, "{\"ph\":\"%c\"", ph);
+    for (const char *at = got.text; (at = strstr(at, head)); at++) {
+        const char *id = strstr(at, "\"id\":\"") + 6;
+        assert_true(n < MAX_ARROWS);
+        snprintf(ids[n++], sizeof *ids, "%.*s", (int)strcspn(id, "\""), id);
+    }
+    qsort(ids, n, sizeof *ids, compare_ids);
+    return n;
+}
+
+/* Begins and ends nest on each thread, in the order of time; each arrow has both of its ends. */
+static void assert_sound(void)
+{
+    static char from[MAX_ARROWS][40], to[MAX_ARROWS][40];
+    struct thread_seen threads[16] = {{0}};
+
+    for (const char *line = strstr(got.text, "{\"ph\""); line; line = strstr(line + 1, "{\"ph\"")) {
+        struct thread_seen *thread;
+        char head[100]; /* sscanf looks for the end of what it is given */
+        uint64_t tid;
+        double ts;
+        char ph;
+
+        snprintf(head, sizeof head, "%.99s", line);
+        assert_int_equal(sscanf(head, "{\"ph\":\"%c\",\"pid\":%*d,\"tid\":%" SCNu64 ",\"ts\":%lf",
+                                &ph, &tid, &ts),
+                         3);
+        thread = thread_of(threads, tid ? tid : UINT64_MAX);
+        if (!strchr("BEXi", ph))
+            continue;
+        assert_true(ts >= thread->ts);
+        thread->ts = ts;
+        thread->depth += ph == 'B' ? 1 : ph == 'E' ? -1 : 0;
+        assert_true(thread->depth >= 0);
+    }
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(threads[i].depth, 0);
+    size_t n = arrows('s', from);
+    assert_int_equal(arrows('f', to), n);
+    assert_int_equal(n, got.summary.arrows);
+    assert_memory_equal(from, to, n * sizeof *from);
+    assert_string_equal(got.text + got.len - 3, "\n]\n");
+}
+
+/* ---- what is recorded ---- */
+
+static void every_poll_has_its_begin_and_its_end(void **state)
+{
+    blz_rt *rt = new_embedded_rt();
+
+    (void)state;
+    start();
+    assert_int_equal(BLZ_SPAWN_ON(rt, NULL, yields, .times = 2), 0);
+    turn_all(rt);
+    stop();
+    assert_sound();
+    assert_int_equal(count("\"name\":\"spawn yields\""), 1);
+    assert_int_equal(count("\"name\":\"yields\",\"cat\":\"poll\""), 3);
+    assert_int_equal(count("\"outcome\":\"yielded\""), 2);
+    assert_int_equal(count("\"outcome\":\"ended\""), 1);
+    assert_int_equal(got.summary.dropped, 0);
+    free_rt(rt);
+}
+
+static void a_wake_up_is_an_arrow_to_the_poll_that_answers(void **state)
+{
+    struct gate gate = GATE_INIT;
+    blz_rt *rt = new_embedded_rt();
+
+    (void)state;
+    assert_int_equal(BLZ_SPAWN_ON(rt, NULL, enters, .gate = &gate), 0);
+    turn_all(rt);
+    start();
+    gate_open(&gate, 0);
+    turn_all(rt);
+    stop();
+    assert_sound();
+    assert_int_equal(count("\"name\":\"wake enters\""), 1);
+    assert_int_equal(got.summary.arrows, 1);
+    free_rt(rt);
+}
+
+static void a_wake_up_without_a_poll_has_no_arrow(void **state)
+{
+    struct gate gate = GATE_INIT;
+    blz_rt *rt = new_embedded_rt();
+
+    (void)state;
+    assert_int_equal(BLZ_SPAWN_ON(rt, NULL, enters, .gate = &gate), 0);
+    turn_all(rt);
+    start();
+    gate_open(&gate, 0);
+    stop();
+    turn_all(rt);
+    assert_sound();
+    assert_int_equal(count("\"name\":\"wake enters\""), 1);
+    assert_int_equal(got.summary.arrows, 0);
+    free_rt(rt);
+}
+
+static int64_t stop_and_start(void *arg)
+{
+    (void)arg;
+    stop();
+    start();
+    return 0;
+}
+
+static void a_poll_that_a_trace_ends_in_is_cut_and_not_ended_in_the_next(void **state)
+{
+    blz_rt *rt = new_embedded_rt();
+
+    (void)state;
+    start();
+    assert_int_equal(BLZ_SPAWN_ON(rt, NULL, calls, .fn = stop_and_start), 0);
+    turn_all(rt);
+    stop();
+    assert_sound();
+    assert_int_equal(count("\"ph\":\"E\""), 0);
+    free_rt(rt);
+}
+
+static void a_given_name_and_a_mark_may_contain_anything(void **state)
+{
+    blz_rt *rt = new_embedded_rt();
+
+    (void)state;
+    start();
+    assert_int_equal(BLZ_SPAWN_WITH((&(blz_spawn_args){.rt = rt,
+                                                       .name = "a \"b\" \\ \x01 \xff \xc3\xa9"}),
+                                    give),
+                     0);
+    turn_all(rt);
+    blz_trace_mark("");
+    stop();
+    assert_sound();
+    assert_int_equal(count("\"name\":\"a \\\"b\\\" \\\\ \\u0001 \\ufffd \xc3\xa9\""), 1);
+    assert_int_equal(count("\"name\":\"\",\"cat\":\"mark\""), 1);
+    free_rt(rt);
+}
+
+static void a_long_name_is_cut(void **state)
+{
+    char name[1001];
+
+    (void)state;
+    memset(name, 'n', sizeof name);
+    name[1000] = '\0';
+    start();
+    blz_trace_mark(name);
+    stop();
+    name[96] = '\0';
+    assert_int_equal(count(name), 1);
+    assert_int_equal(count("n\",\"cat\":\"mark\""), 1);
+}
+
+static void spans_end_in_the_trace_that_they_began_in(void **state)
+{
+    uint64_t first, second;
+
+    (void)state;
+    assert_int_equal(blz_trace_begin("nobody listens"), 0);
+    blz_trace_end(0);
+    start();
+    assert_true(blz_trace_is_on());
+    first = blz_trace_begin("first");
+    stop();
+    assert_false(blz_trace_is_on());
+    start();
+    second = blz_trace_begin("second");
+    blz_trace_end(first);
+    blz_trace_end(second);
+    stop();
+    assert_int_not_equal(first, second);
+    assert_int_equal(count("\"ph\":\"b\""), 1);
+    assert_int_equal(count("\"ph\":\"e\""), 1);
+}
+
+/* ---- too much ---- */
+
+static struct event writing = EVENT_INIT, may_write = EVENT_INIT;
+
+static int keep_when_allowed(void *arg, const char *text, size_t len)
+{
+    event_post(&writing);
+    event_wait(&may_write, 1);
+    return keep(arg, text, len);
+}
+
+static void a_full_ring_drops_events_and_says_how_many(void **state)
+{
+    blz_trace_options options = with_memory(small);
+
+    (void)state;
+    options.write = keep_when_allowed;
+    options.events = 64;
+    got.len = 0;
+    assert_int_equal(blz_trace_start(&options), 0);
+    event_wait(&writing, 1);
+    for (int i = 0; i < 1000; i++)
+        blz_trace_mark("");
+    event_post(&may_write);
+    stop();
+    assert_sound();
+    assert_int_equal(count("\"cat\":\"mark\"") + (int)got.summary.dropped, 1000);
+    assert_true(got.summary.dropped >= 1000 - 64);
+    assert_int_equal(count("events dropped"), 1);
+}
+
+static int64_t mark_a_lot(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 200; i++)
+        blz_trace_mark("");
+    return 0;
+}
+
+static void a_poll_whose_begin_was_recorded_has_an_end_in_a_full_ring_too(void **state)
+{
+    blz_trace_options options = with_memory(small);
+    blz_rt *rt = new_embedded_rt();
+
+    (void)state;
+    options.write = keep_when_allowed;
+    options.events = 64;
+    got.len = 0;
+    writing = may_write = (struct event)EVENT_INIT;
+    assert_int_equal(blz_trace_start(&options), 0);
+    event_wait(&writing, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(BLZ_SPAWN_ON(rt, NULL, calls, .fn = mark_a_lot), 0);
+    turn_all(rt);
+    event_post(&may_write);
+    stop();
+    assert_sound();
+    assert_int_equal(count("\"cat\":\"poll\""), 1);
+    assert_int_equal(count("\"outcome\":\"ended\""), 1);
+    free_rt(rt);
+}
+
+static void *mark(void *arg)
+{
+    (void)arg;
+    blz_trace_mark("other");
+    return NULL;
+}
+
+static void threads_without_a_ring_are_counted_as_dropped(void **state)
+{
+    blz_trace_options options = with_memory(small);
+
+    (void)state;
+    options.threads = 1;
+    got.len = 0;
+    assert_int_equal(blz_trace_start(&options), 0);
+    blz_trace_mark("mine");
+    join_thread(start_thread(mark, NULL));
+    join_thread(start_thread(mark, NULL));
+    stop();
+    assert_int_equal(got.summary.threads, 1);
+    assert_int_equal(got.summary.dropped, 2);
+    assert_int_equal(count("other"), 0);
+}
+
+/* ---- at any time ---- */
+
+static uint64_t enough;
+
+struct busy {
+    BLZ_FRAME;
+    blz_future op;
+    blz_handle child;
+    blz_handle_join_op join;
+    int64_t rc;
+};
+
+BLZ_ASYNC(busy)
+{
+    BLZ_BEGIN;
+    while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+        self->rc = BLZ_SPAWN_JOIN(&self->child, yields, .times = 1);
+        check(self->rc == 0);
+        BLZ_AWAIT(self->rc, blz_yield(&self->op));
+        BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->child));
+    }
+    BLZ_END(0);
+}
+
+static void tracing_begins_and_ends_while_workers_run(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+    blz_handle handles[4];
+    int rounds = 4;
+
+    (void)state;
+    __atomic_store_n(&enough, 0, __ATOMIC_RELAXED);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(BLZ_SPAWN_ON(rt, &handles[i], busy), 0);
+    for (int i = 0; i < rounds; i++) {
+        uint64_t before, now;
+        blz_stats stats;
+
+        start();
+        blz_rt_stats(rt, &stats);
+        before = stats.total.polls;
+        do {
+            blz_rt_stats(rt, &stats);
+            now = stats.total.polls;
+        } while (now < before + 300);
+        stop();
+        assert_sound();
+        assert_true(count("\"cat\":\"poll\"") > 0);
+    }
+    __atomic_store_n(&enough, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(blz_handle_wait(&handles[i]), 0);
+    free_rt(rt);
+}
+
+static int64_t trace_myself(void *arg)
+{
+    (void)arg;
+    start();
+    blz_trace_mark("inside");
+    stop();
+    return 0;
+}
+
+static void a_task_may_start_and_stop_a_trace(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+
+    (void)state;
+    assert_int_equal(BLZ_BLOCK_ON(rt, calls, .fn = trace_myself), 0);
+    assert_sound();
+    assert_int_equal(count("inside"), 1);
+    free_rt(rt);
+}
+
+/* ---- errors ---- */
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(blz_trace_start(&(blz_trace_options){0}), -EINVAL);
+    assert_int_equal(blz_trace_start(&(blz_trace_options){.path = "x", .write = keep}), -EINVAL);
+    assert_int_equal(blz_trace_start(&(blz_trace_options){.write = keep, .threads = 257}), -EINVAL);
+    assert_int_equal(blz_trace_start(
+                         &(blz_trace_options){.write = keep, .events = ((size_t)1 << 24) + 1}),
+                     -EINVAL);
+    assert_int_equal(blz_trace_start(&(blz_trace_options){.path = "/no/such/folder/x"}), -ENOENT);
+    assert_int_equal(blz_trace_stop(NULL), -ENXIO);
+}
+
+static void there_is_one_trace_at_a_time(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(blz_trace_start(&small), -EBUSY);
+    stop();
+    start();
+    stop();
+}
+
+static int refuse(void *arg, const char *text, size_t len)
+{
+    (void)text;
+    (void)len;
+    ++*(int *)arg;
+    return -ENOSPC;
+}
+
+static void an_error_of_writing_is_what_stop_gives(void **state)
+{
+    int calls_seen = 0;
+    blz_trace_options options = with_memory(small);
+
+    (void)state;
+    options.write = refuse;
+    options.arg = &calls_seen;
+    assert_int_equal(blz_trace_start(&options), 0);
+    blz_trace_mark("lost");
+    assert_int_equal(blz_trace_stop(NULL), -ENOSPC);
+    assert_int_equal(calls_seen, 1);
+}
+
+static void without_memory_nothing_is_started(void **state)
+{
+    blz_trace_options options = with_memory(small);
+    int rc;
+
+    (void)state;
+    for (int n = 1; n <= 2; n++) {
+        memory_fail_at(the_memory(), n, false);
+        assert_int_equal(blz_trace_start(&options), -ENOMEM);
+        assert_int_equal(memory_blocks(the_memory()), 0);
+    }
+    memory_fail_at(the_memory(), 3, false);
+    got.len = 0;
+    rc = blz_trace_start(&options);
+    memory_fail_at(the_memory(), 0, false);
+    assert_int_equal(rc, 0);
+    stop();
+}
+
+static void a_forked_child_has_no_trace(void **state)
+{
+    int status = -1;
+    pid_t pid;
+
+    (void)state;
+    start();
+    blz_trace_mark("parent");
+    pid = fork();
+    if (pid == 0) {
+        alarm(CHILD_SECONDS);
+        blz_trace_mark("child");
+        _exit(blz_trace_stop(NULL) == -EOWNERDEAD && !blz_trace_is_on() ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    stop();
+    assert_int_equal(count("parent"), 1);
+    assert_int_equal(count("child"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_poll_has_its_begin_and_its_end),
+        TEST(a_wake_up_is_an_arrow_to_the_poll_that_answers),
+        TEST(a_wake_up_without_a_poll_has_no_arrow),
+        TEST(a_poll_that_a_trace_ends_in_is_cut_and_not_ended_in_the_next),
+        TEST(a_given_name_and_a_mark_may_contain_anything),
+        TEST(a_long_name_is_cut),
+        TEST(spans_end_in_the_trace_that_they_began_in),
+        TEST(a_full_ring_drops_events_and_says_how_many),
+        TEST(a_poll_whose_begin_was_recorded_has_an_end_in_a_full_ring_too),
+        TEST(threads_without_a_ring_are_counted_as_dropped),
+        TEST(tracing_begins_and_ends_while_workers_run),
+        TEST(a_task_may_start_and_stop_a_trace),
+        TEST(what_makes_no_sense_is_refused),
+        TEST(there_is_one_trace_at_a_time),
+        TEST(an_error_of_writing_is_what_stop_gives),
+        TEST(without_memory_nothing_is_started),
+        TEST(a_forked_child_has_no_trace),
+    };
+    return RUN_TESTS(tests);
+}
