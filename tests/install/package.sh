@@ -53,7 +53,7 @@ expect_version "$root/all-static"
 
 step "manual pages"
 man=$prefix/share/man
-for page in man7/blitz.7 man1/blitz-check-frames.1 man3/blz_tcp.3; do
+for page in man7/blitz.7 man1/blitz-check-frames.1 man1/blitz-top.1 man3/blz_tcp.3; do
     [ -s "$man/$page" ] || fail "no $page"
 done
 [ "$(cat "$man/man3/blz_tcp_read.3")" = ".so man3/blz_tcp.3" ] || fail "blz_tcp_read(3) leads elsewhere"
