@@ -56,6 +56,7 @@ extern const struct bench par_benches[];
 extern const struct bench par_pool_benches[];
 extern const struct bench par_tree_benches[];
 extern const struct bench par_scan_benches[];
+extern const struct bench par_group_benches[];
 extern const struct bench par_for_benches[];
 extern const struct bench par_sort_benches[];
 

@@ -26,7 +26,7 @@ static const struct bench *const tables[] = {
     par_benches,
     par_pool_benches,
     par_tree_benches,
-    par_scan_benches,
+    par_scan_benches, par_group_benches,
     par_for_benches,
     par_sort_benches,
 #ifndef BLITZ_BENCH_SHARED

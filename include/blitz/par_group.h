@@ -19,7 +19,7 @@
  * the firsts.)
  *
  * Options, errors, cancellation and `arg` are as in par_scan.h; all may give -ENOMEM. They need
- * memory for a while: for a few bytes with each element, and up to 70 for each one that is
+ * memory for a while: for a few bytes with each element, and up to 80 for each one that is
  * distinct.
  */
 #ifndef BLITZ_PAR_GROUP_H

@@ -14,7 +14,7 @@
 typedef struct distribution {
     size_t n;          /* things; a row is a range of them */
     size_t row;        /* so many are worth a row of their own */
-    size_t nr_buckets; /* 1024 at most, or the rows' counters cost too much */
+    size_t nr_buckets; /* 4096 at most, or the rows' counters cost too much */
     void *arg;
     /* Adds up in counts, which are zero, what is in the range for each bucket. 0, or an error. */
     int (*count)(void *arg, size_t begin, size_t end, size_t *counts);

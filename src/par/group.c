@@ -3,7 +3,7 @@
  * Numbers for the groups of equal elements, in the order of their first ones.
  *
  * 1. The array is cut into blocks, whose length depends on nothing but n. Each block numbers its
- *    own keys (group_keys.c), in a table that fits into a core's cache. A frequent key is one of
+ *    own keys (group_keys.c), in a table that fits into a core's cache. A frequent key is a few of
  *    the block's keys from here on, so no bucket gets too full later.
  * 2. The keys of all blocks, one behind the other, are the entries. They are distributed by the top
  *    bits of their hashes; equal ones come into the same bucket, in the order of the blocks.
@@ -19,7 +19,8 @@
 #include <string.h>
 
 enum {
-    BLOCK = 1 << 14,  /* elements */
+    BLOCK = 1 << 14, /* elements, at least; */
+    MOST_BLOCKS = 128,
     BUCKET = 1 << 12, /* entries, about */
     MOST_BUCKETS = 1 << 10,
 };
@@ -54,9 +55,8 @@ static void move_entries(void *arg, size_t begin, size_t end, size_t *places)
             gs->entries[places[bucket_of(gs, key.hash)]++] = e;
             gs->firsts[e.number] = key.first;
         }
-        if (gs->sums)
-            memcpy(gs->sums + b->base * gs->g->sum_size, gs->block_sums[block],
-                   b->nr * gs->g->sum_size);
+        if (gs->sums && gs->g->sum_size > 0)
+            memcpy(gs->sums + b->base * gs->g->sum_size, b->sums, b->nr * gs->g->sum_size);
     }
 }
 
@@ -270,10 +270,9 @@ static int run(blz_par *par, groups *gs, size_t *nr)
 
 static void free_blocks(blz_par *par, groups *gs)
 {
-    for (size_t k = 0; k < gs->nr_blocks; k++) {
-        blz__par_free(par, gs->blocks[k].keys, gs->blocks[k].nr * sizeof *gs->blocks[k].keys);
-        blz__par_free(par, gs->block_sums[k], size_of_sums(gs, gs->blocks[k].nr));
-    }
+    for (size_t k = 0; k < gs->nr_blocks; k++)
+        blz__par_free_list(par, gs, &gs->blocks[k]);
+    blz__par_free(par, gs->blocks, gs->nr_blocks * sizeof *gs->blocks);
 }
 
 int blz_par_group_(blz_par *par, const struct blz_par_grouping_ *grouping, size_t *nr,
@@ -283,22 +282,19 @@ int blz_par_group_(blz_par *par, const struct blz_par_grouping_ *grouping, size_
                  .g = grouping,
                  .options = options_or_defaults(options),
                  .n = grouping->arrays->n};
-    size_t each = sizeof *gs.blocks + sizeof *gs.block_sums;
     int rc;
 
     *nr = 0;
     if (gs.n == 0)
         return cancelled(gs.options);
-    gs.block = gs.options->grain ? min_size(gs.options->grain, BLOCK) : BLOCK;
+    gs.block = gs.options->grain ? gs.options->grain : max_size(gs.n / MOST_BLOCKS, BLOCK);
     gs.block = min_size(gs.block, gs.n);
     gs.nr_blocks = nr_blocks(gs.n, gs.block);
-    gs.blocks = blz__par_alloc(par, gs.nr_blocks * each);
+    gs.blocks = blz__par_alloc(par, gs.nr_blocks * sizeof *gs.blocks);
     if (!gs.blocks)
         return -ENOMEM;
-    memset(gs.blocks, 0, gs.nr_blocks * each);
-    gs.block_sums = (char **)(void *)(gs.blocks + gs.nr_blocks);
+    memset(gs.blocks, 0, gs.nr_blocks * sizeof *gs.blocks);
     rc = run(par, &gs, nr);
     free_blocks(par, &gs);
-    blz__par_free(par, gs.blocks, gs.nr_blocks * each);
     return rc;
 }

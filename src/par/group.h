@@ -9,7 +9,9 @@
 
 typedef struct block_keys {
     struct blz_par_key_ *keys;
-    size_t nr, base; /* how many, and how many there are in the blocks before */
+    char *sums;      /* of their values, or NULL */
+    size_t nr, room; /* how many, and for how many there is memory */
+    size_t base;     /* how many there are in the blocks before */
 } block_keys;
 
 /* In a bucket. */
@@ -25,13 +27,12 @@ typedef struct groups {
     size_t n, block, nr_blocks, nr_entries, nr_buckets;
     unsigned shift; /* of a hash, to its bucket */
     block_keys *blocks;
-    entry *entries;    /* by buckets */
-    size_t *starts;    /* of the buckets */
-    size_t *leaders;   /* of each entry */
-    size_t *firsts;    /* element of each entry */
-    uint32_t *ids;     /* group of each entry */
-    char *sums;        /* of each entry */
-    char **block_sums; /* of each block, until they are put together */
+    entry *entries;  /* by buckets */
+    size_t *starts;  /* of the buckets */
+    size_t *leaders; /* of each entry */
+    size_t *firsts;  /* element of each entry */
+    uint32_t *ids;   /* group of each entry */
+    char *sums;      /* of each entry */
 } groups;
 
 /* Of nr values; never nothing, which an allocator may refuse. */
@@ -40,7 +41,10 @@ static inline size_t size_of_sums(const groups *gs, size_t nr)
     return nr * gs->g->sum_size + 1;
 }
 
-/* Numbers the keys of each block: fills blocks, block_sums, and g->ids with numbers in blocks. */
+/* Numbers the keys of each block: fills blocks, and g->ids with numbers in blocks. */
 int blz__par_number_blocks(blz_par *par, groups *gs);
+
+/* What a block has. */
+void blz__par_free_list(blz_par *par, const groups *gs, const block_keys *b);
 
 #endif

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { DIRECT = 1 << 10, ROW = 1 << 15 };
+enum { DIRECT = 1 << 12, BUCKETS = 1 << 10, ROW = 1 << 15 };
 
 typedef struct member {
     size_t index;
@@ -105,7 +105,7 @@ static int order_directly(blz_par *par, ordering *o, size_t n)
 static int order_in_two_steps(blz_par *par, ordering *o, size_t n)
 {
     blz_par_options each = options_with_grain(o->options, 1);
-    size_t starts[DIRECT + 1];
+    size_t starts[BUCKETS + 1];
     distribution d = {n, ROW, o->nr_buckets, o, count, move_members, starts};
     int rc;
 
@@ -133,7 +133,7 @@ int blz_par_group_order(blz_par *par, const uint32_t *ids, size_t n, size_t nr, 
     }
     if (nr <= DIRECT)
         return order_directly(par, &o, n);
-    while (((nr - 1) >> o.shift) >= DIRECT)
+    while (((nr - 1) >> o.shift) >= BUCKETS)
         o.shift++;
     o.nr_buckets = ((nr - 1) >> o.shift) + 1;
     return order_in_two_steps(par, &o, n);

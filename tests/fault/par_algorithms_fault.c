@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY = 2000, LARGE = 40000 /* elements: more than a bucket of a shuffle */ };
+enum {
+    MANY = 2000,
+    KEYS = 10000,  /* more than the table of a block has */
+    LARGE = 33000, /* more than a bucket of a shuffle has */
+};
 
 struct data {
     size_t n;
@@ -326,6 +330,27 @@ static int call_reduce_by_key(blz_par *par, struct data *d, const blz_par_option
                                  same, add, NULL, o);
 }
 
+static uint64_t hash_of_all(const void *x, void *arg)
+{
+    (void)arg;
+    return *(const uint64_t *)x;
+}
+
+static bool is_same(const void *a, const void *b, void *arg)
+{
+    return hash_of_all(a, arg) == hash_of_all(b, arg);
+}
+
+/* All are different: more keys than a table of a block has. */
+static int call_reduce_by_many_keys(blz_par *par, struct data *d, const blz_par_options *o)
+{
+    size_t nr;
+
+    d->nr = 2 * d->n;
+    return blz_par_reduce_by_key(par, d->in, 8, d->in, 8, d->n, d->out, d->out + d->n, &nr,
+                                 hash_of_all, is_same, add, NULL, o);
+}
+
 static int call_group_order(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = d->n + 8;
@@ -394,8 +419,9 @@ static const struct algorithm algorithms[] = {
     {call_group, MANY, 400, true},
     {call_distinct, MANY, 400, true},
     {call_reduce_by_key, MANY, 400, true},
+    {call_reduce_by_many_keys, KEYS, 0, true},
     {call_group_order, LARGE, 0, true},
-    {call_group_order_of_many, MANY, 0, true},
+    {call_group_order_of_many, KEYS, 0, true},
     {call_shuffle, LARGE, 0, true},
 };
 
@@ -458,19 +484,21 @@ static void note_results(blz_par *par, void *arg)
 }
 
 /* After a call nobody may write any more: what is written to out now stays. */
-enum { STAMP = 0x5c };
+static const uint64_t the_stamp = 0x5ca1ab1e5ca1ab1e;
 
 static void stamp(struct data *d)
 {
-    memset(d->out, STAMP, (3 * d->n + 3) * sizeof *d->out);
+    for (size_t i = 0; i < 3 * d->n + 3; i++)
+        d->out[i] = the_stamp;
 }
 
 static void check_stamp(const struct data *d)
 {
-    const unsigned char *bytes = (const unsigned char *)d->out;
+    uint64_t changed = 0;
 
-    for (size_t i = 0; i < (3 * d->n + 3) * sizeof *d->out; i++)
-        check(bytes[i] == STAMP);
+    for (size_t i = 0; i < 3 * d->n + 3; i++)
+        changed |= d->out[i] ^ the_stamp;
+    check(changed == 0);
 }
 
 /* Calls it with memory that is nobody else's. */
