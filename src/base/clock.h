@@ -27,6 +27,12 @@ static inline uint64_t blz__clock_ticks(const blz__clock *clock)
 #if defined(__x86_64__) && !defined(BLZ_MODEL)
     if (clock->counter)
         return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__) && !defined(BLZ_MODEL)
+    if (clock->counter) {
+        uint64_t ticks;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        return ticks;
+    }
 #endif
     (void)clock;
     return (uint64_t)blz__clock_ns();

@@ -10,6 +10,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -239,6 +240,16 @@ int test_end(void **state)
 
 /* ---- runtimes ---- */
 
+/* In a build without io_uring a test of every backend goes through the others. */
+static const char *backend_or_next(const char *backend)
+{
+#ifdef BLZ_HAVE_URING
+    return backend;
+#else
+    return backend && strcmp(backend, "io_uring") == 0 ? "epoll" : backend;
+#endif
+}
+
 blz_rt *new_rt(const blz_options *options)
 {
     blz_options with_memory = options ? *options : (blz_options){0};
@@ -246,6 +257,7 @@ blz_rt *new_rt(const blz_options *options)
 
     if (!with_memory.allocator)
         with_memory.allocator = test_memory();
+    with_memory.backend = backend_or_next(with_memory.backend);
     check(blz_rt_new(&rt, &with_memory) == 0);
     watch_rt(rt);
     return rt;
@@ -279,12 +291,15 @@ int64_t turn_all(blz_rt *rt)
 
 void in_own_process(const char *name)
 {
-    char self[] = "/proc/self/exe";
-    char *argv[] = {self, (char *)(uintptr_t)name, NULL};
+    char self[4096] = {0};
+    char *emulator = getenv("EMULATOR"); /* of a foreign processor; the shell knows where it is */
+    char *argv[] = {emulator, self, (char *)(uintptr_t)name, NULL};
+    char **command = emulator ? argv : argv + 1;
     int status = -1;
     pid_t pid;
 
-    assert_int_equal(posix_spawn(&pid, self, NULL, NULL, argv, environ), 0);
+    assert_in_range(readlink("/proc/self/exe", self, sizeof self - 1), 1, sizeof self - 1);
+    assert_int_equal(posix_spawnp(&pid, command[0], NULL, NULL, command, environ), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
