@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the console says: JSON and the text of Prometheus, of a program that is told what to do.
 
-    api.py CROWD [TEST...]
+    api.py CROWD [--brief | TEST...]
+
+--brief: what depends on how the console does its I/O, and on how it was compiled.
 """
 
 import os
@@ -252,8 +254,12 @@ def test_the_page_asks_nobody_else(crowd):
         assert not re.search(r"https?://(?!www\.w3\.org/)", body), path
 
 
+BRIEF = ["test_tasks_have_names_states_and_backtraces", "test_windows_make_up_the_whole",
+         "test_a_deadlock_is_found_and_gone_when_it_ends", "test_the_metrics_are_what_prometheus_reads"]
+
+
 def main():
-    wanted = sys.argv[2:]
+    wanted = BRIEF if sys.argv[2:] == ["--brief"] else sys.argv[2:]
     tests = [(n, t) for n, t in globals().items()
              if n.startswith("test_") and (not wanted or n in wanted)]
     with tempfile.TemporaryDirectory() as folder:
