@@ -6,7 +6,7 @@
  *
  *     blz_trace_start(&(blz_trace_options){.path = "server.json"});
  *     ...
- *     uint64_t span = blz_trace_begin("handle request");      (across awaits, too)
+ *     uint64_t span = blz_trace_begin("handle request");      // across awaits, too
  *     blz_trace_mark("cache miss");
  *     blz_trace_end(span);
  *     ...

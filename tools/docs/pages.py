@@ -24,7 +24,7 @@ VERSION = re.compile(r'#define BLZ_VERSION_STRING "([^"]+)"')
 
 # The order in which documents are listed; those that are not named come after them by name.
 ORDER = {
-    "docs/guide": "README frames cancellation sharing blocking parallel shutdown debugging other-code "
+    "docs/guide": "README frames cancellation sharing blocking parallel shutdown debugging console other-code "
                   "from-libuv from-threads".split(),
     "docs/design": "README task state cancellation scheduler parking time operations io channels "
                    "combine sync par".split(),
