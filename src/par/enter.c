@@ -15,8 +15,9 @@
  * sleeps until it is done. A worker of another pool works there meanwhile: that pool might have
  * nobody else for what the computation asks of it in turn. No pool needs its guests, so one who is
  * a guest besides does not work as such; one who is only a guest works in the pool that it entered
- * last. In a forked child the contexts in pools of the parent are dead: their jobs are not the
- * child's.
+ * last. But a guest that is in the middle of something that it has taken there works there: others
+ * of that pool may wait for it, and what it would take elsewhere might need them. In a forked child
+ * the contexts in pools of the parent are dead: their jobs are not the child's.
  */
 #include "par/pool.h"
 
@@ -172,10 +173,13 @@ worker *blz__par_serving(void)
     for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
         worker *w = worker_of(par);
         bool is_worker = w->index < w->pool->nr_workers;
+        bool is_awaited = w->tasks.frame != &w->tasks.base;
 
         /* What is to be done in a pool of the parent process is not done in a child. */
-        if (!pool_is_forked(w->pool) && (is_worker || !serving))
+        if (!pool_is_forked(w->pool) && (is_worker || is_awaited || !serving))
             serving = w;
+        if (is_awaited)
+            break;
     }
     return serving;
 }

@@ -342,6 +342,118 @@ static void a_worker_that_is_a_guest_elsewhere_serves_its_own_pool(void **state)
     free_pool(p.far);
 }
 
+struct taken_job {
+    blz_par_job job;
+    blz_pool *home, *visited, *far;
+    struct event forked, begun, called;
+};
+
+static void do_little(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+}
+
+/* Until the guest looks for work: where it is a guest, or at home. */
+static void wait_for_the_guest(blz_par *par, void *arg)
+{
+    struct taken_job *t = arg;
+    blz_par_stats stats;
+
+    (void)par;
+    do {
+        sched_yield();
+        blz_pool_stats(t->visited, &stats);
+    } while (stats.looking + stats.sleeping == 0 && event_count(&t->called) == 0);
+}
+
+/* In the guest: goes far when there is something to do at home. */
+static void go_far(blz_par *par, blz_par_job *job)
+{
+    struct taken_job *t = blz_container_of(job, struct taken_job, job);
+    blz_par_stats stats;
+
+    (void)par;
+    event_post(&t->begun);
+    do {
+        sched_yield();
+        blz_pool_stats(t->home, &stats);
+    } while (stats.queued == 0);
+    check(blz_pool_run(t->far, wait_for_the_guest, t) == 0);
+}
+
+static void fork_for_a_guest(blz_par *par, void *arg)
+{
+    struct taken_job *t = arg;
+
+    blz_par_fork(par, &t->job, go_far);
+    event_post(&t->forked);
+    event_wait(&t->begun, 1);
+    check(!blz_par_unfork(par, &t->job));
+}
+
+static void visit_and_take_it(blz_par *par, void *arg)
+{
+    struct taken_job *t = arg;
+    blz_par *guest = blz_pool_enter(t->visited);
+
+    (void)par;
+    check(guest);
+    event_wait(&t->forked, 1);
+    while (event_count(&t->begun) == 0)
+        blz_par_yield(guest);
+    blz_pool_leave(guest);
+}
+
+static void call_visited(blz_par *par, void *arg)
+{
+    struct taken_job *t = arg;
+
+    (void)par;
+    event_post(&t->called);
+    check(blz_pool_run(t->visited, do_little, NULL) == 0);
+}
+
+static void *run_at_visited(void *arg)
+{
+    struct taken_job *t = arg;
+
+    check(blz_pool_run(t->visited, fork_for_a_guest, t) == 0);
+    return NULL;
+}
+
+static void *run_at_home(void *arg)
+{
+    struct taken_job *t = arg;
+
+    check(blz_pool_run(t->home, visit_and_take_it, t) == 0);
+    return NULL;
+}
+
+/*
+ * The only worker at home has taken a job of the pool that it visits, whose only worker waits for
+ * it. If it did something else in the middle of that job which asks the visited pool for anything,
+ * they would wait for each other.
+ */
+static void a_guest_that_has_a_job_of_others_serves_their_pool(void **state)
+{
+    struct taken_job t = {.forked = EVENT_INIT, .begun = EVENT_INIT, .called = EVENT_INIT};
+    pthread_t visited, home;
+
+    (void)state;
+    t.home = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    t.visited = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    t.far = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    visited = start_thread(run_at_visited, &t);
+    home = start_thread(run_at_home, &t);
+    event_wait(&t.begun, 1);
+    assert_int_equal(blz_pool_run(t.home, call_visited, &t), 0);
+    join_thread(visited);
+    join_thread(home);
+    free_pool(t.home);
+    free_pool(t.visited);
+    free_pool(t.far);
+}
+
 /* ---- a forked child ---- */
 
 static int use_in_child(blz_pool *pool)
@@ -493,6 +605,7 @@ int main(void)
         TEST(a_thread_is_a_guest_of_two_pools),
         TEST(pools_run_in_each_other),
         TEST(a_worker_that_is_a_guest_elsewhere_serves_its_own_pool),
+        TEST(a_guest_that_has_a_job_of_others_serves_their_pool),
         TEST(a_child_is_told_that_the_owner_is_gone),
         TEST(a_child_does_not_work_for_its_parent),
     };
