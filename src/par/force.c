@@ -6,29 +6,25 @@
  * forked before that may be private: there was fuel left, or the pool is calm. So a worker that is
  * about to sleep, and has found nothing that is public, takes the oldest private job of another
  * (ring_force_begin in deque.h); a helper, of the one that it helps, if it belongs to what it waits
- * for. That interrupts every thread of the process for a moment, which is little beside a sleep; in
- * a calm it is left out. From who has no private job it asks for the next one.
+ * for. That interrupts every thread of the process for a moment, which is little beside a sleep.
+ * From who has no private job it asks for the next one.
+ *
+ * Two things are left to time. In a calm jobs are private on purpose, so none is taken before it is
+ * over, but from who has not moved between two looks. And to ask is to write into a word that the
+ * other one counts down, which may overwrite it. In both cases somebody must look again, and one of
+ * those who sleep does: the watcher sleeps only until the calm is over, or for a few milliseconds.
+ * Nobody else is ever woken by a clock, and a computation that begins in a calm keeps its jobs to
+ * itself only if there is a watcher.
  */
 #include "par/pool.h"
 
-static bool may_force(const blz_pool *pool)
-{
-    uint64_t now;
-
-    if (!pool->sleep.asymmetric_fences)
-        return false;
-    now = blz__clock_ticks(&pool->clock);
-    return (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) <= 0;
-}
+/* ---- taking ---- */
 
 /* NULL: any job; otherwise one that belongs to what is claimed there. */
 static blz_par_job *force(worker *victim, const uint64_t *claim_at, uint64_t claim)
 {
-    blz_par_job *job;
+    blz_par_job *job = ring_force_begin(&victim->ring);
 
-    if (!ring_has_private(&victim->ring))
-        return NULL;
-    job = ring_force_begin(&victim->ring);
     if (!job)
         return NULL;
     if (claim_at && !blz__par_belongs(victim, claim_at, claim, job->index)) {
@@ -42,24 +38,86 @@ static blz_par_job *force(worker *victim, const uint64_t *claim_at, uint64_t cla
 
 blz_par_job *blz__par_force_part(worker *victim, const uint64_t *claim_at, uint64_t claim)
 {
-    return may_force(victim->pool) ? force(victim, claim_at, claim) : NULL;
+    if (!victim->pool->sleep.asymmetric_fences || !ring_has_private(&victim->ring))
+        return NULL;
+    return force(victim, claim_at, claim);
+}
+
+static bool is_calm(const blz_pool *pool)
+{
+    uint64_t now = blz__clock_ticks(&pool->clock);
+
+    return (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) > 0;
+}
+
+/* Whether the victim, which has private jobs, has neither forked nor unforked since the last time
+ * that it was looked at here. */
+static bool is_stuck(worker *w, const worker *victim)
+{
+    par_sight now = {.victim = victim->index,
+                     .fuel = blz__load(&victim->ring.own.fuel, RELAXED),
+                     .tail = blz__load(&victim->ring.own.tail, RELAXED),
+                     .looked_at = blz__load(&victim->looked_at, RELAXED)};
+    bool same = w->sight.victim == now.victim && w->sight.fuel == now.fuel &&
+                w->sight.tail == now.tail && w->sight.looked_at == now.looked_at;
+
+    w->sight = now;
+    return same;
 }
 
 blz_par_job *blz__par_force_any(worker *w)
 {
     blz_pool *pool = w->pool;
-    uint32_t count = pool_nr_in_use(pool), start;
+    uint32_t count = pool_nr_in_use(pool), start = blz__rng_below(&w->rng, count);
+    bool from_all = w->is_watcher || !is_calm(pool);
 
-    if (!may_force(pool))
+    if (!pool->sleep.asymmetric_fences)
         return NULL;
-    start = blz__rng_below(&w->rng, count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = start + i;
         worker *victim = &pool->workers[at < count ? at : at - count];
-        blz_par_job *job = victim == w ? NULL : force(victim, NULL, 0);
+        blz_par_job *job = NULL;
 
+        if (victim == w || !ring_has_private(&victim->ring))
+            continue;
+        if (is_stuck(w, victim) || from_all)
+            job = force(victim, NULL, 0);
         if (job)
             return job;
     }
     return NULL;
+}
+
+/* ---- watching ---- */
+
+/* How long the worker may sleep, in ticks; 0: until it is woken. */
+static uint64_t time_to_sleep(worker *w)
+{
+    blz_pool *pool = w->pool;
+    uint64_t now = blz__clock_ticks(&pool->clock);
+    uint64_t calm_until = blz__load(&pool->calm_until, RELAXED);
+
+    if ((int64_t)(calm_until - now) > 0)
+        return calm_until - now + 2 * pool->solo_ticks; /* what began in it may be solo as long */
+    if (!w->is_unheard)
+        return 0;
+    w->watches += w->watches < PAR_MAX_DOUBLED;
+    return pool->calm_ticks << w->watches;
+}
+
+int64_t blz__par_watch_begin(worker *w)
+{
+    blz_pool *pool = w->pool;
+    uint64_t ticks = pool->sleep.asymmetric_fences ? time_to_sleep(w) : 0;
+    uint32_t none = 0;
+
+    if (ticks == 0 || blz__load(&pool->has_watcher, RELAXED) ||
+        !blz__cas(&pool->has_watcher, &none, 1u, RELAXED, RELAXED))
+        return 0;
+    return blz__clock_ns() + (int64_t)((double)ticks * pool->clock.ns_per_tick);
+}
+
+void blz__par_watch_end(worker *w)
+{
+    blz__store(&w->pool->has_watcher, 0u, RELAXED);
 }

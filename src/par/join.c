@@ -50,11 +50,12 @@ void blz__par_fresh_fuel(worker *w, bool is_root)
 {
     blz_pool *pool = w->pool;
     uint64_t now = blz__clock_ticks(&pool->clock);
-    bool solo = is_root && (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) > 0;
+    bool solo = is_root && (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) > 0 &&
+                (!pool->sleep.asymmetric_fences || blz__load(&pool->has_watcher, RELAXED));
 
     w->burst = pool_nr_in_use(pool) > 1 ? 1 : INT32_MAX; /* alone it need not look */
     w->looks = 0;
-    w->looked_at = now;
+    blz__store(&w->looked_at, now, RELAXED);
     w->is_solo = w->is_fresh = solo;
     w->solo_until = solo ? now + pool->solo_ticks : now;
     blz__store(&w->ring.own.fuel, 0, RELAXED);
@@ -100,9 +101,18 @@ static void refill(worker *w, int64_t room)
 void blz__par_judge(blz_pool *pool, uint64_t now, bool worth_it)
 {
     int64_t left = (int64_t)(blz__load(&pool->calm_until, RELAXED) - now);
+    uint32_t vain = blz__load(&pool->vain, RELAXED);
 
-    if (worth_it ? left > 0 : left < (int64_t)pool->calm_ticks / 2) /* others read it: seldom */
-        blz__store(&pool->calm_until, worth_it ? now : now + pool->calm_ticks, RELAXED);
+    if (worth_it) {
+        if (left > 0) /* others read it: seldom */
+            blz__store(&pool->calm_until, now, RELAXED);
+        if (vain)
+            blz__store(&pool->vain, 0u, RELAXED);
+    } else if (left < (int64_t)pool->calm_ticks / 2) {
+        blz__store(&pool->calm_until, now + (pool->calm_ticks << vain), RELAXED);
+        if (vain < PAR_MAX_DOUBLED)
+            blz__store(&pool->vain, vain + 1, RELAXED);
+    }
 }
 
 static void publish_oldest(worker *w)
@@ -123,7 +133,7 @@ static void look_around(worker *w, bool asked)
 {
     uint64_t now;
 
-    if (w->is_solo && w->is_fresh) { /* it has just begun: the clock need not be asked */
+    if (w->is_solo && w->is_fresh && !asked) { /* it has just begun: never mind the clock */
         w->is_fresh = false;
         return;
     }
@@ -132,7 +142,7 @@ static void look_around(worker *w, bool asked)
     w->looks += w->looks < FIRST_LOOKS;
     if (!asked)
         w->burst = next_burst(w, now - w->looked_at);
-    w->looked_at = now;
+    blz__store(&w->looked_at, now, RELAXED);
     if ((int64_t)(now - w->solo_until) < 0)
         return;
     w->is_solo = false;
@@ -169,13 +179,16 @@ void blz_par_refuel_(blz_par *par, blz_par_job *job)
 bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting)
 {
     worker *w = worker_of(par);
+    bool woke = job->index == w->woke_for;
 
+    if (woke)
+        w->woke_for = -1;
     if (!ring_unfork(&w->ring, job->index)) {
         blz__par_wait_for(w, job, waiting);
         return false;
     }
     set_enough(w);
-    if (job->index == w->woke_for) /* nobody has come in time */
+    if (woke) /* nobody has come in time */
         blz__par_judge(w->pool, blz__clock_ticks(&w->pool->clock), false);
     return true;
 }

@@ -13,7 +13,12 @@
  * What waking a thread costs, more or less; how often a busy worker looks around; jobs that were
  * not worth a steal; for how long computations are kept from others after such jobs.
  */
-static const double solo_ns = 10000, look_ns = 2000, small_ns = 5000, calm_ns = 1e6;
+static const double solo_ns = 10000, look_ns = 2000, small_ns = 5000;
+#ifdef BLZ_MODEL
+static const double calm_ns = 0; /* clocks wake nobody, but where the model has made a calm */
+#else
+static const double calm_ns = 1e6;
+#endif
 
 /* Rounds of looking for work without and with a yield before a worker sleeps, by blz_pool_spin. */
 #ifdef BLZ_MODEL

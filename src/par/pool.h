@@ -18,6 +18,9 @@
 /* par.fuel, written by a thief that found nothing: publish a job at the next fork. */
 enum { PAR_FUEL_ASKED = -1 };
 
+/* Calms, and the watcher's sleeps, become twice as long so many times. */
+enum { PAR_MAX_DOUBLED = 3 };
+
 /* So many rounds of looking for work later it asks again. */
 #ifdef BLZ_MODEL
 enum { PAR_ASK_EVERY = 1 };
@@ -49,13 +52,21 @@ typedef struct worker_stats {
     uint64_t injected, published, stolen, sleeps, vain;
 } worker_stats;
 
+/* What a worker saw of another one when it looked for private jobs. */
+typedef struct par_sight {
+    uint32_t victim;
+    int32_t fuel;
+    int64_t tail;
+    uint64_t looked_at;
+} par_sight;
+
 typedef struct worker {
     ring ring; /* first: its beginning is the blz_par of the computation */
     blz_pool *pool;
     uint32_t index;
     int32_t burst;       /* forks between two looks at the clock */
     uint32_t looks;      /* in this computation, up to a few */
-    uint64_t looked_at;  /* ticks of the last look */
+    uint64_t looked_at;  /* ticks of the last look; others read it */
     uint64_t solo_until; /* ticks; until then the computation is kept from others */
     int64_t woke_for;    /* index of the last job for which somebody was woken */
     blz__rng rng;
@@ -66,9 +77,13 @@ typedef struct worker {
     uint32_t isolated; /* in how many regions its thread is, one in the other */
     uint32_t depth;    /* in how many waits in which its thread takes anything; helpers read it */
     par_taken *taken;
-    bool is_solo;   /* solo_until is not over, or has not been looked at */
-    bool is_fresh;  /* solo, and it has not forked yet */
-    bool fruitless; /* the last time it was woken there was nothing to do */
+    bool is_solo;    /* solo_until is not over, or has not been looked at */
+    bool is_fresh;   /* solo, and it has not forked yet */
+    bool fruitless;  /* the last time it was woken there was nothing to do */
+    bool is_watcher; /* it was not woken: it is the watcher, whose time is over (force.c) */
+    bool is_unheard; /* what it asked for the last time may have been missed */
+    uint8_t watches; /* how often it has been the watcher in a row, up to a few */
+    par_sight sight;
     worker_stats stats;
     uint32_t broadcast_number; /* of the last one that it has called */
     task_state tasks;
@@ -94,6 +109,8 @@ struct blz_pool {
     broadcast_list broadcasts;
     uint32_t nr_wakers;  /* threads of other pools that are to wake one of this */
     uint32_t nr_started; /* also a futex: blz_pool_new waits for all */
+    uint32_t has_watcher;
+    uint32_t vain;                          /* jobs in a row that were shown in vain, up to a few */
     blz__cache_aligned uint64_t calm_until; /* ticks; jobs were too small to share lately */
 };
 
@@ -178,8 +195,8 @@ typedef struct par_found {
 
 void blz__par_run_found(worker *w, const par_found *f);
 
-/* The victim publishes at its next fork. */
-void blz__par_ask(worker *victim);
+/* The victim publishes at its next fork. False: it may not have heard. */
+bool blz__par_ask(worker *victim);
 
 /* One round of waiting without work: true while it is too early to sleep. */
 bool blz__par_idle_round(const blz_pool *pool, uint32_t *rounds);
@@ -203,12 +220,21 @@ void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting);
 
 /* ---- force.c ---- */
 
-/* Takes a job that another worker shows to nobody, unless the pool is calm; or NULL. [worker, about
- * to sleep] */
+/*
+ * Takes a job that another worker shows to nobody, or NULL. In a calm only the watcher does.
+ * [worker, about to sleep]
+ */
 blz_par_job *blz__par_force_any(worker *w);
 
 /* The same of that one, if it belongs to what that claims there. [helper, about to sleep] */
 blz_par_job *blz__par_force_part(worker *victim, const uint64_t *claim_at, uint64_t claim);
+
+/*
+ * Whether the worker, which is about to sleep and has found nothing, must look again: when that is,
+ * or 0 if it need not, or another one does. [worker]
+ */
+int64_t blz__par_watch_begin(worker *w);
+void blz__par_watch_end(worker *w);
 
 /* ---- broadcast.c ---- */
 

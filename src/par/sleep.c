@@ -127,31 +127,51 @@ static bool count_asleep(sleep_state *s, uint32_t event)
     return true;
 }
 
+/* Its time is over, unless somebody is waking it just now. */
+static bool give_up(sleep_state *s, uint32_t *word)
+{
+    uint32_t state = SLEEP_ASLEEP;
+
+    if (!blz__cas(word, &state, (uint32_t)SLEEP_RUNNING, RELAXED, RELAXED))
+        return false;
+    blz__fetch_sub(&s->counters, SLEEP_ONE_ASLEEP, RELAXED);
+    return true;
+}
+
 /* Counted already: whoever wakes it from here on uncounts it, or leaves that to us. */
-static bool fall_asleep(sleep_state *s, uint32_t *word)
+static sleep_end fall_asleep(sleep_state *s, uint32_t *word, int64_t deadline_ns)
 {
     uint32_t state = SLEEP_PREP;
 
     if (!blz__cas(word, &state, (uint32_t)SLEEP_ASLEEP, RELAXED, RELAXED)) {
         blz__fetch_sub(&s->counters, SLEEP_ONE_ASLEEP, RELAXED);
-        return false;
+        return SLEEP_NOT_AT_ALL;
     }
-    while ((state = blz__load(word, RELAXED)) != SLEEP_NOTIFIED)
-        blz__futex_wait(word, state);
-    return true;
+    while ((state = blz__load(word, RELAXED)) != SLEEP_NOTIFIED) {
+        if (deadline_ns == 0)
+            blz__futex_wait(word, state);
+        else if (blz__futex_wait_until(word, state, deadline_ns))
+            continue;
+        else if (give_up(s, word))
+            return SLEEP_OVER;
+        else
+            deadline_ns = 0; /* it is being woken */
+    }
+    return SLEEP_WOKEN;
 }
 
-bool blz__par_sleep(sleep_state *s, uint32_t worker, uint32_t event, uint32_t *latch)
+sleep_end blz__par_sleep(sleep_state *s, uint32_t worker, uint32_t event, uint32_t *latch,
+                         int64_t deadline_ns)
 {
     uint32_t *word = &s->sleepers[worker].word;
-    bool slept = false;
+    sleep_end end = SLEEP_NOT_AT_ALL;
 
     blz__store(word, (uint32_t)SLEEP_PREP, RELAXED);
     if (latch_sleep(latch)) { /* its release: who finds it SLEEPING finds PREP, too */
         if (count_asleep(s, event))
-            slept = fall_asleep(s, word);
+            end = fall_asleep(s, word, deadline_ns);
         latch_awake(latch);
     }
     blz__store(word, (uint32_t)SLEEP_RUNNING, RELAXED);
-    return slept;
+    return end;
 }

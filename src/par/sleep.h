@@ -23,7 +23,8 @@
  *   -------------------------------------------------------------------------------
  *   RUNNING    PREP, before it is counted         -
  *   PREP       ASLEEP; or RUNNING, gives up       NOTIFIED
- *   ASLEEP     sleeps                             CLAIMED; uncounts it; NOTIFIED; wakes it
+ *   ASLEEP     sleeps; RUNNING, uncounts itself:  CLAIMED; uncounts it; NOTIFIED; wakes it
+ *              its time is over
  *   CLAIMED    sleeps                             -
  *   NOTIFIED   RUNNING; uncounts itself if it     -
  *              never slept
@@ -85,11 +86,15 @@ void blz__par_sleep_fence(const sleep_state *s);
 /* The worker is about to sleep; after this it looks everywhere once more. Gives the event. */
 uint32_t blz__par_sleep_announce(sleep_state *s);
 
+/* It was not woken, since it has not slept; it was woken; its time was over. */
+typedef enum sleep_end { SLEEP_NOT_AT_ALL, SLEEP_WOKEN, SLEEP_OVER } sleep_end;
+
 /*
  * Sleeps until woken: for a job, or for the latch. Returns at once if something has been posted
- * since that event. True: it has slept. [worker]
+ * since that event. deadline_ns: of the monotonic clock, or 0 for none. [worker]
  */
-bool blz__par_sleep(sleep_state *s, uint32_t worker, uint32_t event, uint32_t *latch);
+sleep_end blz__par_sleep(sleep_state *s, uint32_t worker, uint32_t event, uint32_t *latch,
+                         int64_t deadline_ns);
 
 /*
  * That many jobs have been published: wakes workers if too few are looking. True: it was so.

@@ -62,14 +62,16 @@ static void run_root(worker *w, root *r)
 /* ---- finding ---- */
 
 /* The victim publishes at its next fork. */
-void blz__par_ask(worker *victim)
+bool blz__par_ask(worker *victim)
 {
     blz_par *par = &victim->ring.own;
+    int32_t fuel = blz__load(&par->fuel, RELAXED);
 
     if (blz__load(&par->enough, RELAXED) != INT64_MAX)
         blz__store(&par->enough, INT64_MAX, RELAXED);
-    if (blz__load(&par->fuel, RELAXED) > 0)
+    if (fuel != PAR_FUEL_ASKED)
         blz__store(&par->fuel, (int32_t)PAR_FUEL_ASKED, RELAXED);
+    return fuel <= 0;
 }
 
 static blz_par_job *steal_from(worker *victim)
@@ -94,8 +96,8 @@ static blz_par_job *steal_from_any(worker *w, bool asking)
 
         if (job)
             return job;
-        if (asking && victim != w)
-            blz__par_ask(victim);
+        if (asking && victim != w && !blz__par_ask(victim))
+            w->is_unheard = true;
     }
     return NULL;
 }
@@ -155,7 +157,8 @@ static bool run_any(worker *w, par_effort how)
     if (!find(w, how, &f))
         return false;
     blz__par_sleep_end_looking(&w->pool->sleep);
-    w->fruitless = false;
+    w->fruitless = w->is_watcher = false;
+    w->watches = 0;
     blz__par_run_found(w, &f);
     blz__par_sleep_begin_looking(&w->pool->sleep);
     return true;
@@ -191,17 +194,33 @@ static void tell_again(worker *w)
     blz__par_tell_helper(w, blz__load(&w->ring.top, RELAXED));
 }
 
-static bool sleep_traced(worker *w, uint32_t event, uint32_t *latch)
+static sleep_end sleep_traced(worker *w, uint32_t event, uint32_t *latch, int64_t deadline_ns)
 {
     uint32_t ticket = 0;
-    bool slept;
+    sleep_end end;
 
     if (trace_watched(TRACE_WORKER))
         ticket = blz__trace_work("asleep");
-    slept = blz__par_sleep(&w->pool->sleep, w->index, event, latch);
+    end = blz__par_sleep(&w->pool->sleep, w->index, event, latch, deadline_ns);
     if (blz_unlikely(ticket != 0))
         blz__trace_work_done(ticket);
-    return slept;
+    return end;
+}
+
+static void go_to_sleep(worker *w, uint32_t event, uint32_t *latch)
+{
+    int64_t deadline_ns = blz__par_watch_begin(w);
+    sleep_end end;
+
+    if (w->fruitless && !w->is_watcher)
+        par_count(w->stats.vain);
+    end = sleep_traced(w, event, latch, deadline_ns);
+    if (deadline_ns)
+        blz__par_watch_end(w);
+    if (end == SLEEP_WOKEN)
+        par_count(w->stats.sleeps);
+    w->fruitless = end != SLEEP_NOT_AT_ALL;
+    w->is_watcher = end == SLEEP_OVER;
 }
 
 void blz__par_work_until(worker *w, uint32_t *latch)
@@ -216,14 +235,10 @@ void blz__par_work_until(worker *w, uint32_t *latch)
         if (run_any(w, rounds % PAR_ASK_EVERY == 0 ? PAR_ASK : PAR_LOOK)) {
             rounds = 0;
         } else if (w->fruitless || !blz__par_idle_round(w->pool, &rounds)) {
+            w->is_unheard = false;
             event = blz__par_sleep_announce(sleep);
-            if (run_any(w, PAR_FORCE))
-                continue;
-            if (w->fruitless)
-                par_count(w->stats.vain);
-            w->fruitless = sleep_traced(w, event, latch);
-            if (w->fruitless)
-                par_count(w->stats.sleeps);
+            if (!run_any(w, PAR_FORCE))
+                go_to_sleep(w, event, latch);
         }
     }
     blz__par_sleep_end_looking(sleep);
@@ -237,6 +252,8 @@ bool blz_par_yield(blz_par *par)
     worker *w = worker_of(par);
     par_found f;
 
+    w->is_fresh = false;
+    w->solo_until = w->looked_at; /* it waits for somebody: nothing is held back */
     blz__par_look(w);
     if (w->isolated || !blz__par_may_take(w) || !find(w, PAR_ASK, &f)) {
         blz__spin_hint();

@@ -240,6 +240,22 @@ static void a_guest_meets_the_worker(void)
     free_pool(pool);
 }
 
+/*
+ * The pool is calm, so nothing is published, if there is a watcher. If the worker has gone to sleep
+ * too early to be that, the fork is not kept private.
+ */
+static void a_fork_in_a_calm_is_found(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = blz_pool_enter(pool);
+
+    nr_met = 0;
+    blz__store(&pool->calm_until, (uint64_t)blz__clock_ns() + BLZ_MSEC, RELAXED);
+    blz_pool_run(pool, join_two_that_meet, NULL);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
 static void visit(void *arg)
 {
     blz_par *par = blz_pool_enter(arg);
@@ -380,6 +396,9 @@ static const struct model models[] = {
     {"the_first_fork_is_seen_by_others",
      the_first_fork_is_seen_by_others,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_fork_in_a_calm_is_found",
+     a_fork_in_a_calm_is_found,
+     {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_fork_is_joined_by_stealing",
      a_fork_is_joined_by_stealing,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},

@@ -15,6 +15,7 @@ static sleep_state s;
 static sleeper sleepers[MAX_WORKERS];
 static uint32_t ended[MAX_WORKERS]; /* latches */
 static uint32_t jobs[MAX_JOBS], contents[MAX_JOBS], nr_done, nr_jobs;
+static int64_t deadline; /* of the first sleep of each; 0: none */
 
 static void begin_at(uint32_t event, uint32_t workers, bool asymmetric)
 {
@@ -24,6 +25,7 @@ static void begin_at(uint32_t event, uint32_t workers, bool asymmetric)
     memset(jobs, 0, sizeof jobs);
     memset(contents, 0, sizeof contents);
     nr_done = nr_jobs = 0;
+    deadline = 0;
     s.counters = (uint64_t)event << 32;
     s.sleepers = sleepers;
     s.nr_sleepers = workers;
@@ -61,6 +63,7 @@ static bool run_any(void)
 static void work(void *arg)
 {
     uint32_t me = (uint32_t)(uintptr_t)arg, event;
+    int64_t until = deadline;
 
     blz__par_sleep_begin_looking(&s);
     while (!latch_is_set(&ended[me])) {
@@ -69,7 +72,8 @@ static void work(void *arg)
         event = blz__par_sleep_announce(&s);
         if (run_any())
             continue;
-        blz__par_sleep(&s, me, event, &ended[me]);
+        if (blz__par_sleep(&s, me, event, &ended[me], until) == SLEEP_OVER)
+            until = 0;
     }
     blz__par_sleep_end_looking(&s);
 }
@@ -105,12 +109,14 @@ static void nobody_must_be_counted(void)
         model_assert(blz__load(&sleepers[i].word, RELAXED) == SLEEP_RUNNING);
 }
 
-static void play(uint32_t event, uint32_t workers, uint32_t posters, bool asymmetric)
+static void play_until(int64_t time, uint32_t event, uint32_t workers, uint32_t posters,
+                       bool asymmetric)
 {
     model_thread threads[MAX_WORKERS + MAX_JOBS];
     uint32_t n = 0;
 
     begin_at(event, workers, asymmetric);
+    deadline = time;
     nr_jobs = posters;
     for (uint32_t i = 0; i < workers; i++)
         threads[n++] = start_worker(i);
@@ -120,6 +126,11 @@ static void play(uint32_t event, uint32_t workers, uint32_t posters, bool asymme
         model_join(threads[--n]);
     model_assert(blz__load(&nr_done, RELAXED) == posters);
     nobody_must_be_counted();
+}
+
+static void play(uint32_t event, uint32_t workers, uint32_t posters, bool asymmetric)
+{
+    play_until(0, event, workers, posters, asymmetric);
 }
 
 /* ---- the models ---- */
@@ -159,6 +170,17 @@ static void the_event_counter_wraps(void)
     play(UINT32_MAX - 1 + model_choose(2), 1, 1, true);
 }
 
+/* It stops sleeping just when it is woken. */
+static void a_job_comes_when_the_time_is_over(void)
+{
+    play_until(1, 1, 1, 1, true);
+}
+
+static void a_job_comes_when_the_time_of_two_is_over(void)
+{
+    play_until(1, 1, 2, 1, true);
+}
+
 /* ---- latches ---- */
 
 static uint32_t result;
@@ -188,7 +210,7 @@ static void a_latch_wakes_the_worker_that_sleeps(void)
     model_thread setter = model_start(set_latch, latch);
     blz__par_sleep_begin_looking(&s);
     while (!latch_is_set(latch))
-        blz__par_sleep(&s, 0, blz__par_sleep_announce(&s), latch);
+        blz__par_sleep(&s, 0, blz__par_sleep_announce(&s), latch, 0);
     look_at_the_result();
     model_free(latch);
     blz__par_sleep_end_looking(&s);
@@ -227,7 +249,7 @@ static void a_latch_and_a_job_at_once(void)
     while (!latch_is_set(latch)) {
         uint32_t event = blz__par_sleep_announce(&s);
         if (!run_any())
-            blz__par_sleep(&s, 0, event, latch);
+            blz__par_sleep(&s, 0, event, latch, 0);
     }
     look_at_the_result();
     model_free(latch);
@@ -254,6 +276,10 @@ static const struct model models[] = {
      two_workers_take_two_jobs,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"the_event_counter_wraps", the_event_counter_wraps, {.preemptions = 2}},
+    {"a_job_comes_when_the_time_is_over", a_job_comes_when_the_time_is_over, {.preemptions = 2}},
+    {"a_job_comes_when_the_time_of_two_is_over",
+     a_job_comes_when_the_time_of_two_is_over,
+     {.preemptions = 1, .stale_reads = 1, .reduce = true}},
     {"a_latch_wakes_the_worker_that_sleeps",
      a_latch_wakes_the_worker_that_sleeps,
      {.preemptions = 4}},

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Branches that wait for each other, where nothing shows the second one to others: it must be found
+ * all the same, or they wait for ever. Without asymmetric fences nobody would find it.
+ */
+#include "par/pool.h" /* first: it has its own idea of what the header's atomics are */
+
+#include "par.h"
+
+static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
+{
+    return new_pool_with(&(blz_pool_options){.threads = threads, .waiting = waiting});
+}
+
+/* ---- branches that meet ---- */
+
+/* Returns when two are in here; does not fork, does not yield to the pool. */
+static void meet(blz_par *par, void *arg)
+{
+    uint32_t *nr_met = arg;
+
+    (void)par;
+    if (blz__fetch_add(nr_met, 1u, ACQ_REL) == 1)
+        blz__futex_wake(nr_met, 1);
+    while (blz__load(nr_met, ACQUIRE) < 2)
+        blz__futex_wait(nr_met, 1);
+}
+
+static void join_two_that_meet(blz_par *par, void *arg)
+{
+    uint32_t nr_met = 0;
+
+    (void)arg;
+    blz_par_join(par, meet, &nr_met, meet, &nr_met);
+    check(nr_met == 2);
+}
+
+static void nothing(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+}
+
+static void join_nothing(blz_par *par, void *arg)
+{
+    blz_par_join(par, nothing, arg, nothing, arg);
+}
+
+/* ---- in a calm ---- */
+
+static void make_calm(blz_pool *pool)
+{
+    uint64_t now = blz__clock_ticks(&pool->clock);
+
+    blz__store(&pool->calm_until, now + pool->calm_ticks, RELAXED);
+}
+
+/* Makes a calm; if `tiny`, lets the others see it and go to sleep in it. */
+static void meet_in_calms(blz_pool *pool, unsigned tiny)
+{
+    for (int i = 0; i < 10; i++) {
+        make_calm(pool);
+        for (unsigned k = 0; k < tiny; k++)
+            blz_pool_run(pool, join_nothing, NULL);
+        assert_int_equal(blz_pool_run(pool, join_two_that_meet, NULL), 0);
+    }
+}
+
+static void each_way_of_waiting(void (*fn)(blz_pool *pool, unsigned tiny), unsigned tiny)
+{
+    for (unsigned threads = 2; threads <= 3; threads++) {
+        for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
+            blz_pool *pool = new_pool(threads, (blz_par_wait)waiting);
+            fn(pool, tiny);
+            free_pool(pool);
+        }
+    }
+}
+
+static void a_coarse_fork_is_found_in_a_calm(void **state)
+{
+    (void)state;
+    each_way_of_waiting(meet_in_calms, 0);
+}
+
+static void a_coarse_fork_is_found_after_tiny_computations(void **state)
+{
+    (void)state;
+    each_way_of_waiting(meet_in_calms, 30);
+}
+
+static void a_coarse_fork_of_a_guest_is_found_in_a_calm(void **state)
+{
+    (void)state;
+    for (unsigned tiny = 0; tiny <= 30; tiny += 30) {
+        blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+        blz_par *par = blz_pool_enter(pool);
+
+        assert_non_null(par);
+        meet_in_calms(pool, tiny);
+        blz_pool_leave(par);
+        free_pool(pool);
+    }
+}
+
+/* ---- with fuel ---- */
+
+static void fork_often(blz_par *par, void *arg)
+{
+    for (uintptr_t i = 0; i < (uintptr_t)arg; i++)
+        join_nothing(par, NULL);
+    join_two_that_meet(par, NULL);
+}
+
+/* Private jobs that are older than the one that is wanted. */
+static void fork_deep(blz_par *par, void *arg)
+{
+    uintptr_t depth = (uintptr_t)arg;
+
+    if (depth == 0)
+        join_two_that_meet(par, NULL);
+    else
+        blz_par_join(par, fork_deep, (void *)(depth - 1), nothing, NULL);
+}
+
+static void meet_after_fine_forks(blz_pool *pool, unsigned most)
+{
+    for (uintptr_t forks = 1; forks < most; forks = forks * 5 / 3 + 1) {
+        assert_int_equal(blz_pool_run(pool, fork_often, (void *)forks), 0);
+        assert_int_equal(blz_pool_run(pool, fork_deep, (void *)(forks % 50)), 0);
+    }
+}
+
+static void a_coarse_fork_is_found_after_fine_ones(void **state)
+{
+    (void)state;
+    each_way_of_waiting(meet_after_fine_forks, 3000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_coarse_fork_is_found_in_a_calm),
+        TEST(a_coarse_fork_is_found_after_tiny_computations),
+        TEST(a_coarse_fork_of_a_guest_is_found_in_a_calm),
+        TEST(a_coarse_fork_is_found_after_fine_ones),
+    };
+
+    if (!blz__fence_asymmetric_init())
+        return 77; /* skipped */
+    return RUN_TESTS(tests);
+}
