@@ -13,6 +13,17 @@ set_target_properties(blitz_objects PROPERTIES
 # Calls between our own public functions may be inlined and need no PLT.
 target_compile_options(blitz_objects PRIVATE -fno-semantic-interposition)
 
+# USDT probes: notes in the library and a nop for each. The header is needed for building only.
+find_path(SDT_INCLUDE_DIR sys/sdt.h)
+mark_as_advanced(SDT_INCLUDE_DIR)
+set(BLITZ_HAS_USDT OFF)
+if(BLITZ_USDT STREQUAL "ON" AND NOT SDT_INCLUDE_DIR)
+    message(FATAL_ERROR "BLITZ_USDT is ON, and there is no sys/sdt.h (Debian: systemtap-sdt-dev)")
+elseif(BLITZ_USDT AND SDT_INCLUDE_DIR) # AUTO, too
+    set(BLITZ_HAS_USDT ON)
+    target_compile_definitions(blitz_objects PRIVATE BLZ_HAVE_SDT)
+endif()
+
 function(blitz_usage_requirements target)
     target_include_directories(${target} INTERFACE
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>

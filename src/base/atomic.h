@@ -56,6 +56,21 @@ static inline void blz__fence_seq_cst(void)
 #endif
 }
 
+/*
+ * Whether a word is not 0, by a relaxed load; for words that are looked at all the time. The
+ * compilers would have it go through a register.
+ */
+static inline bool blz__is_set(const uint64_t *word)
+{
+#if defined(__x86_64__)
+    bool set;
+    __asm__("cmpq $0, %1" : "=@ccne"(set) : "m"(*word));
+    return set;
+#else
+    return blz__load(word, RELAXED) != 0;
+#endif
+}
+
 /* In a loop that waits for another thread. */
 static inline void blz__spin_hint(void)
 {

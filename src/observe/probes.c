@@ -12,7 +12,8 @@
 #ifdef BLZ_HAVE_SDT
 
 /* The kernel finds a semaphore through the note of its probe, by its address. */
-#define SEMAPHORE(name, group, part) \
+#define SEMAPHORE(name, group, part)                                                      \
+    extern __attribute__((visibility("hidden"))) unsigned short blitz_##name##_semaphore; \
     __asm__(".set blitz_" #name "_semaphore, blz__trace_switches + 8 * " #group " + 2 * " #part)
 SEMAPHORE(task_poll_begin, 0, 1);
 SEMAPHORE(task_poll_end, 0, 2);

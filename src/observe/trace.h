@@ -30,12 +30,13 @@ typedef union trace_switch {
     uint16_t each[4];
 } trace_switch;
 
-extern trace_switch blz__trace_switches[TRACE_GROUPS];
+/* Said to be hidden, so that nobody has to look up where it is. */
+extern __attribute__((visibility("hidden"))) trace_switch blz__trace_switches[TRACE_GROUPS];
 
 #ifdef BLZ_MODEL
 #define trace_watched(group) false
 #else
-#define trace_watched(group) blz_unlikely(blz__load(&blz__trace_switches[group].any, RELAXED) != 0)
+#define trace_watched(group) blz_unlikely(blz__is_set(&blz__trace_switches[group].any))
 #endif
 
 /* How a poll ended. */
