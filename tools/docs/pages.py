@@ -183,9 +183,11 @@ class Site:
                                         ("reference/names.html", "All names")] +
                           ([(f"reference/{name}.html", f"{name}.h") for name in self.reference.headers]
                            if page.startswith("reference/") else [])))
-        parts.append(part("Measurements", documents("docs") + documents("docs/benchmarks")))
+        measured = [d for d in documents("docs") if d[0] == "performance.html"]
+        parts.append(part("Measurements", measured + documents("docs/benchmarks")))
         parts.append(part("Inside", documents("docs/design")))
-        parts.append(part("Project", documents("") + documents("examples")))
+        others = [d for d in documents("docs") if d not in measured]
+        parts.append(part("Project", documents("") + documents("examples") + others))
         return "".join(parts)
 
     def write(self, address, title, body):
