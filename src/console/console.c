@@ -84,9 +84,8 @@ static void target_ended(blz__watcher *watcher, blz_rt *rt)
     target->rt = NULL;
     blz__lock_release(&console->lock);
     wait_for_users(target);
-    if (target->walk)
-        blz__observe_end(target->walk); /* it will not be gone on with */
-    target->walk = NULL;
+    if (target->walking)
+        blz__observe_end(&target->walk);     /* it will not be gone on with */
     blz__store(&target->ended, 1u, RELEASE); /* pairs with the acquire in forget_targets */
     if (ends)
         console_end(console);
@@ -240,9 +239,9 @@ static void console_end(blz_console *console)
 {
     blz_allocator allocator = console->allocator;
 
-    forget_targets(console);
     blz__console_unlisten(console);
-    (void)blz_rt_free(console->rt);
+    (void)blz_rt_free(console->rt); /* its tasks first: they look at the runtimes until they end */
+    forget_targets(console);
     for (uint32_t i = 0; i < console->nr_targets; i++)
         blz__snapshot_free(&console->targets[i].snapshot);
     blz__free(&allocator, console, sizeof *console, _Alignof(blz_console));

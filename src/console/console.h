@@ -45,10 +45,13 @@ struct suspicion {
 struct target {
     blz__watcher watcher;
     blz_console *console;
-    blz_rt *rt;         /* NULL: it has ended; under the console's lock */
-    uint32_t users;     /* who look at it right now; the same; futex */
-    uint32_t ended;     /* futex and flag: the console is told, and touched no more */
-    observe_walk *walk; /* that is under way, or NULL; for who is in, or has made sure nobody is */
+    blz_rt *rt;     /* NULL: it has ended; under the console's lock */
+    uint32_t users; /* who look at it right now; the same; futex */
+    uint32_t ended; /* futex and flag: the console is told, and touched no more */
+    /* For who is in, or has made sure that nobody is and will be. Not in the frame of who walks: if
+     * the runtime ends, the walk is ended by another thread. */
+    observe_walk walk;
+    bool walking;
     struct snapshot snapshot;
     struct suspicion suspicions[MAX_SUSPICIONS];
     uint32_t nr_suspicions;

@@ -185,8 +185,8 @@ static bool begin(struct snapshot_take *take)
     clear(&take->target->snapshot);
     if (!rt)
         return false;
-    blz__observe_begin(&take->walk, rt);
-    take->target->walk = &take->walk;
+    blz__observe_begin(&take->target->walk, rt);
+    take->target->walking = true;
     blz__target_leave(take->target);
     return true;
 }
@@ -194,8 +194,8 @@ static bool begin(struct snapshot_take *take)
 /* If the runtime ends before, it is ended there (see target_ended). */
 static void end_walk(struct snapshot_take *take)
 {
-    blz__observe_end(&take->walk);
-    take->target->walk = NULL;
+    blz__observe_end(&take->target->walk);
+    take->target->walking = false;
 }
 
 /* 0, with take->more; or a negative errno. */
@@ -207,7 +207,7 @@ static int64_t step(struct snapshot_take *take)
     if (!blz__target_enter(take->target))
         return -ESHUTDOWN;
     if (!s->failed)
-        count = blz__observe_step(&take->walk, take->tasks, STEP, &take->more);
+        count = blz__observe_step(&take->target->walk, take->tasks, STEP, &take->more);
     if (s->failed || !take->more) {
         take->more = false;
         end_walk(take);

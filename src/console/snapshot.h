@@ -101,7 +101,6 @@ struct target;
 struct snapshot_take {
     BLZ_FRAME;
     struct target *target;
-    observe_walk walk;
     struct observed_task *tasks;
     int64_t began_ns;
     int64_t rc;

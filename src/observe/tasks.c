@@ -173,13 +173,15 @@ size_t blz__observe_step(observe_walk *walk, struct observed_task *out, size_t m
     walk->room = max;
     walk->count = 0;
     walk->now = blz__clock_ticks(&rt->clock);
-    blz__heap_walk_step(heap_of(rt, walk->heap), &walk->cursor, OBSERVE_BLOCKS, visit, &step);
+    *more =
+        blz__heap_walk_step(heap_of(rt, walk->heap), &walk->cursor, OBSERVE_BLOCKS, visit, &step);
     for (blz_task *task = task_list_take(&step.woken); task; task = task_list_take(&step.woken))
         blz__sched_queue(task);
     /* A shutdown that began meanwhile may have passed by a task that we had claimed. */
     if (blz__load(&rt->phase, SEQ_CST) != phase) /* pairs with enter_phase in shutdown.c */
         blz__rt_cancel_idle(rt);
-    *more = walk->cursor.chunk || next_heap(walk);
+    if (!*more)
+        *more = next_heap(walk);
     return walk->count;
 }
 

@@ -302,10 +302,10 @@ void blz__heap_walk_begin(blz__heap *heap, heap_cursor *cursor)
     blz__lock_release(&heap->walk_lock);
 }
 
-void blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
+bool blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
                          bool (*visit)(void *arg, blz_task *block), void *arg)
 {
-    bool go_on = true;
+    bool go_on = true, more;
 
     blz__lock_acquire(&heap->walk_lock);
     while (cursor->chunk && go_on && max > 0) {
@@ -321,7 +321,9 @@ void blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
             cursor->block = 0;
         }
     }
+    more = cursor->chunk != NULL; /* it may be moved on as soon as the lock is released */
     blz__lock_release(&heap->walk_lock);
+    return more;
 }
 
 void blz__heap_walk_end(blz__heap *heap, heap_cursor *cursor)

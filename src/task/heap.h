@@ -102,10 +102,10 @@ void blz__heap_walk(blz__heap *heap, void (*visit)(void *arg, blz_task *block), 
  * The same in steps, each of which looks at no more than `max` blocks under the lock, so that
  * nobody waits for long. A block is visited at most once; those in chunks that came after the
  * beginning are not. visit gives false to be called again with the same block in the next step.
- * At the end cursor->chunk is NULL.
+ * False: that was the end.
  */
 void blz__heap_walk_begin(blz__heap *heap, heap_cursor *cursor);
-void blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
+bool blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
                          bool (*visit)(void *arg, blz_task *block), void *arg);
 void blz__heap_walk_end(blz__heap *heap, heap_cursor *cursor);
 
