@@ -25,7 +25,7 @@ BLZ_BEGIN_DECLS
 /* Whether *a must come before *b. */
 typedef bool (*blz_sort_less_fn_)(const void *a, const void *b, void *arg);
 
-enum { BLZ_SORT_MAX_BUCKETS_ = 1024 };
+enum { BLZ_SORT_MAX_BUCKETS_ = 2048 };
 
 /* How elements are distributed to buckets. */
 struct blz_sort_split_ {
@@ -98,14 +98,57 @@ BLZ_SORT_INLINE_ void blz_sort_merge_slowly_(const char *a, size_t na, const cha
         a += s - c * s;
         out += s;
     }
-    memcpy(out, a, (size_t)(a_end - a));
-    memcpy(out + (a_end - a), b, (size_t)(b_end - b));
+    if (a < a_end)
+        memcpy(out, a, (size_t)(a_end - a));
+    if (b < b_end)
+        memcpy(out, b, (size_t)(b_end - b));
 }
 
-/* Where the two ends of a merge are. */
+/* Elements of these sizes are held in registers. */
+BLZ_SORT_INLINE_ bool blz_sort_is_word_(size_t s)
+{
+    return s == 4 || s == 8;
+}
+
+BLZ_SORT_INLINE_ uint64_t blz_sort_load_(const char *from, size_t s)
+{
+    uint64_t word = 0;
+
+    blz_sort_copy_((char *)&word, from, s);
+    return word;
+}
+
+/* c ? a : b, as arithmetic, for compilers would branch. */
+BLZ_SORT_INLINE_ uint64_t blz_sort_pick_word_(size_t c, uint64_t a, uint64_t b)
+{
+    return b ^ ((a ^ b) & (0 - (uint64_t)c));
+}
+
+BLZ_SORT_INLINE_ void blz_sort_store_(char *to, uint64_t word, size_t s)
+{
+    blz_sort_copy_(to, (const char *)&word, s);
+}
+
+/* *out = c ? *a : *b */
+BLZ_SORT_INLINE_ void blz_sort_put_(char *out, size_t c, const char *a, const char *b, size_t s)
+{
+    if (blz_sort_is_word_(s)) {
+        blz_sort_store_(out, blz_sort_pick_word_(c, blz_sort_load_(a, s), blz_sort_load_(b, s)), s);
+    } else {
+        blz_sort_copy_(out, b + ((a - b) & -(ptrdiff_t)c), s);
+    }
+}
+
+/*
+ * A merge from both ends at once: two chains of comparisons that do not wait for each other. After
+ * i steps as many elements are at either end of the output. For as many steps as the shorter input
+ * has elements, neither end can leave the inputs.
+ */
 struct blz_sort_ends_ {
-    const char *l, *r, *l_last, *r_last;
-    char *low, *high;
+    const char *a, *b, *a_last, *b_last;
+    char *out, *out_last;
+    ptrdiff_t low;  /* of those at the low end so many came from b */
+    ptrdiff_t high; /* of those at the high end so many came from a, negative */
 };
 
 BLZ_SORT_INLINE_ struct blz_sort_ends_ blz_sort_ends_of_(const char *a, size_t na, const char *b,
@@ -113,34 +156,30 @@ BLZ_SORT_INLINE_ struct blz_sort_ends_ blz_sort_ends_of_(const char *a, size_t n
 {
     struct blz_sort_ends_ e;
 
-    e.l = a;
-    e.r = b;
-    e.l_last = a + (na - 1) * s;
-    e.r_last = b + (nb - 1) * s;
-    e.low = out;
-    e.high = out + (na + nb - 1) * s;
+    e.a = a;
+    e.b = b;
+    e.a_last = a + (na - 1) * s;
+    e.b_last = b + (nb - 1) * s;
+    e.out = out;
+    e.out_last = out + (na + nb - 1) * s;
+    e.low = e.high = 0;
     return e;
 }
 
-/* From both ends at once: two chains of comparisons that do not wait for each other. For as many
- * steps as the shorter array has elements neither can leave the arrays. */
-BLZ_SORT_INLINE_ void blz_sort_merge_ends_(struct blz_sort_ends_ *e, size_t steps, size_t s,
+BLZ_SORT_INLINE_ void blz_sort_merge_step_(struct blz_sort_ends_ *e, ptrdiff_t i, size_t s,
                                            blz_sort_less_fn_ less, void *arg)
 {
-    for (; steps > 0; steps--) {
-        size_t c = less(e->r, e->l, arg), d = less(e->r_last, e->l_last, arg);
+    ptrdiff_t size = (ptrdiff_t)s;
+    const char *a = e->a + (i - e->low) * size, *b = e->b + e->low * size;
+    const char *a_last = e->a_last + e->high * size, *b_last = e->b_last + (-i - e->high) * size;
+    size_t c = less(b, a, arg), d = less(b_last, a_last, arg);
 
-        BLZ_SORT_OPAQUE_(c);
-        BLZ_SORT_OPAQUE_(d);
-        blz_sort_copy_(e->low, c ? e->r : e->l, s);
-        blz_sort_copy_(e->high, d ? e->l_last : e->r_last, s);
-        e->r += c * s;
-        e->l += s - c * s;
-        e->low += s;
-        e->l_last -= d * s;
-        e->r_last -= s - d * s;
-        e->high -= s;
-    }
+    BLZ_SORT_OPAQUE_(c);
+    BLZ_SORT_OPAQUE_(d);
+    blz_sort_put_(e->out + i * size, c, b, a, s);
+    blz_sort_put_(e->out_last - i * size, d, a_last, b_last, s);
+    e->low += (ptrdiff_t)c;
+    e->high -= (ptrdiff_t)d;
 }
 
 /* If the comparisons contradict each other the ends may have crossed: then again, slowly. */
@@ -149,33 +188,53 @@ BLZ_SORT_INLINE_ void blz_sort_merge_(const char *a, size_t na, const char *b, s
 {
     while (na > 0 && nb > 0) {
         struct blz_sort_ends_ e = blz_sort_ends_of_(a, na, b, nb, out, s);
+        size_t steps = na < nb ? na : nb, from_a, from_b;
 
-        blz_sort_merge_ends_(&e, na < nb ? na : nb, s, less, arg);
-        if (blz_unlikely(e.l > e.l_last + s || e.r > e.r_last + s)) {
-            blz_sort_merge_slowly_(a, na, b, nb, out, s, less, arg);
-            return;
-        }
-        na = (size_t)(e.l_last + s - e.l) / s;
-        nb = (size_t)(e.r_last + s - e.r) / s;
-        a = e.l;
-        b = e.r;
-        out = e.low;
+        for (size_t i = 0; i < steps; i++)
+            blz_sort_merge_step_(&e, (ptrdiff_t)i, s, less, arg);
+        from_a = steps - (size_t)e.low - (size_t)e.high;
+        from_b = 2 * steps - from_a;
+        if (blz_unlikely(from_a > na || from_b > nb))
+            break;
+        a += (steps - (size_t)e.low) * s;
+        b += (size_t)e.low * s;
+        na -= from_a;
+        nb -= from_b;
+        out += steps * s;
     }
-    if (na > 0)
-        memcpy(out, a, na * s);
-    if (nb > 0)
-        memcpy(out, b, nb * s);
+    blz_sort_merge_slowly_(a, na, b, nb, out, s, less, arg);
 }
 
-/* Two arrays of four, one behind the other. */
-BLZ_SORT_INLINE_ void blz_sort_merge_fours_(const char *v, char *out, size_t s,
-                                            blz_sort_less_fn_ less, void *arg)
+/* The same for two runs of `width`, one behind the other. */
+BLZ_SORT_INLINE_ void blz_sort_merge_pair_(const char *from, char *to, size_t width, size_t s,
+                                           blz_sort_less_fn_ less, void *arg)
 {
-    struct blz_sort_ends_ e = blz_sort_ends_of_(v, 4, v + 4 * s, 4, out, s);
+    const char *b = from + width * s;
+    struct blz_sort_ends_ e = blz_sort_ends_of_(from, width, b, width, to, s);
 
-    blz_sort_merge_ends_(&e, 4, s, less, arg);
-    if (blz_unlikely(e.l != e.l_last + s))
-        blz_sort_merge_slowly_(v, 4, v + 4 * s, 4, out, s, less, arg);
+    for (size_t i = 0; i < width; i++)
+        blz_sort_merge_step_(&e, (ptrdiff_t)i, s, less, arg);
+    if (blz_unlikely(e.low + e.high != 0))
+        blz_sort_merge_slowly_(from, width, b, width, to, s, less, arg);
+}
+
+/* Two such pairs side by side: four chains. */
+BLZ_SORT_INLINE_ void blz_sort_merge_two_pairs_(const char *from, char *to, size_t width, size_t s,
+                                                blz_sort_less_fn_ less, void *arg)
+{
+    size_t len = width * s;
+    const char *c = from + 2 * len;
+    struct blz_sort_ends_ e = blz_sort_ends_of_(from, width, from + len, width, to, s);
+    struct blz_sort_ends_ f = blz_sort_ends_of_(c, width, c + len, width, to + 2 * len, s);
+
+    for (size_t i = 0; i < width; i++) {
+        blz_sort_merge_step_(&e, (ptrdiff_t)i, s, less, arg);
+        blz_sort_merge_step_(&f, (ptrdiff_t)i, s, less, arg);
+    }
+    if (blz_unlikely(e.low + e.high != 0))
+        blz_sort_merge_slowly_(from, width, from + len, width, to, s, less, arg);
+    if (blz_unlikely(f.low + f.high != 0))
+        blz_sort_merge_slowly_(c, width, c + len, width, to + 2 * len, s, less, arg);
 }
 
 /* ---- small arrays ---- */
@@ -240,7 +299,7 @@ BLZ_SORT_INLINE_ void blz_sort_eights_(char *v, char *spare, size_t n, char *to,
             blz_sort_copy_(spare + i * s, v + i * s, 8 * s);
         blz_sort_four_(to + i * s, other + i * s, s, less, arg);
         blz_sort_four_(to + (i + 4) * s, other + (i + 4) * s, s, less, arg);
-        blz_sort_merge_fours_(other + i * s, to + i * s, s, less, arg);
+        blz_sort_merge_pair_(other + i * s, to + i * s, 4, s, less, arg);
     }
     if (i < n) {
         if (to != v)
@@ -249,11 +308,71 @@ BLZ_SORT_INLINE_ void blz_sort_eights_(char *v, char *spare, size_t n, char *to,
     }
 }
 
+/* ---- small arrays of words ---- */
+
+/*
+ * A network: neighbours change places if they must, in as many rounds as there are elements. That
+ * is more comparisons than the least, but it is stable, and they do not wait for each other.
+ */
+BLZ_SORT_INLINE_ void blz_sort_network_(const char *v, char *to, size_t n, size_t s,
+                                        blz_sort_less_fn_ less, void *arg)
+{
+    char x[8][8] __attribute__((aligned(8))); /* registers, as far as there are */
+
+    BLZ_SORT_UNROLL_
+    for (size_t i = 0; i < n; i++)
+        blz_sort_copy_(x[i], v + i * s, s);
+    BLZ_SORT_UNROLL_
+    for (size_t round = 0; round < n; round++) {
+        BLZ_SORT_UNROLL_
+        for (size_t i = round % 2; i + 1 < n; i += 2) {
+            uint64_t a = blz_sort_load_(x[i], s), b = blz_sort_load_(x[i + 1], s);
+            bool c = less(x[i + 1], x[i], arg);
+
+            blz_sort_store_(x[i], c ? b : a, s);
+            blz_sort_store_(x[i + 1], c ? a : b, s);
+        }
+    }
+    BLZ_SORT_UNROLL_
+    for (size_t i = 0; i < n; i++)
+        blz_sort_copy_(to + i * s, x[i], s);
+}
+
+#define BLZ_SORT_NETWORKS_(width)                                            \
+    case width:                                                              \
+        for (size_t i = 0; i < (width)*nr; i += (width))                     \
+            blz_sort_network_(v + i * s, to + i * s, (width), s, less, arg); \
+        break;
+
+/* Sorts nr runs of at most eight. */
+BLZ_SORT_INLINE_ void blz_sort_networks_(const char *v, char *to, size_t width, size_t nr, size_t s,
+                                         blz_sort_less_fn_ less, void *arg)
+{
+    switch (width) {
+        BLZ_SORT_NETWORKS_(1)
+        BLZ_SORT_NETWORKS_(2)
+        BLZ_SORT_NETWORKS_(3)
+        BLZ_SORT_NETWORKS_(4)
+        BLZ_SORT_NETWORKS_(5)
+        BLZ_SORT_NETWORKS_(6)
+        BLZ_SORT_NETWORKS_(7)
+        BLZ_SORT_NETWORKS_(8)
+    default:
+        break;
+    }
+}
+
+/* ---- leaves: merge sort from small to large ---- */
+
 /* Merges all pairs of runs of `width`. */
 BLZ_SORT_INLINE_ void blz_sort_merge_pairs_(const char *from, char *to, size_t n, size_t width,
                                             size_t s, blz_sort_less_fn_ less, void *arg)
 {
-    for (size_t i = 0; i < n; i += 2 * width) {
+    size_t i = 0;
+
+    for (; i + 4 * width <= n; i += 4 * width)
+        blz_sort_merge_two_pairs_(from + i * s, to + i * s, width, s, less, arg);
+    for (; i < n; i += 2 * width) {
         size_t left = n - i < width ? n - i : width;
         size_t right = n - i - left < width ? n - i - left : width;
 
@@ -261,22 +380,42 @@ BLZ_SORT_INLINE_ void blz_sort_merge_pairs_(const char *from, char *to, size_t n
     }
 }
 
-/* A merge sort from small to large. */
+/* Runs of `width`, and a shorter one, of v into `to`, which is v or the spare array. */
+BLZ_SORT_INLINE_ void blz_sort_make_runs_(char *v, char *spare, size_t n, size_t width, char *to,
+                                          size_t s, blz_sort_less_fn_ less, void *arg)
+{
+    size_t nr = n / width, done = nr * width;
+
+    if (blz_sort_is_word_(s)) {
+        for (size_t i = 0; i < n;) { /* twice at most, by the same code */
+            bool full = i < done;
+            blz_sort_networks_(v + i * s, to + i * s, full ? width : n - i, full ? nr : 1, s, less,
+                               arg);
+            i = full ? done : n;
+        }
+    } else {
+        blz_sort_eights_(v, spare, n, to, s, less, arg);
+    }
+}
+
 BLZ_SORT_INLINE_ void blz_sort_leaf_(char *v, char *spare, size_t n, bool into_spare, size_t s,
                                      blz_sort_less_fn_ less, void *arg)
 {
-    char *to = into_spare ? spare : v, *from = to, *other = into_spare ? v : spare;
+    char *from = into_spare ? spare : v, *other = into_spare ? v : spare, *swap;
     size_t width = 8;
+    unsigned levels = 0;
 
-    for (; width < n; width *= 2) { /* so that the last merge ends where it should */
-        char *swap = from;
+    for (; width << levels < n; levels++) { /* so that the last merge ends where it should */
+        swap = from;
         from = other;
         other = swap;
     }
-    blz_sort_eights_(v, spare, n, from, s, less, arg);
-    for (width = 8; width < n; width *= 2) {
-        char *swap = from;
+    if (blz_sort_is_word_(s) && levels > 0)
+        width = ((n - 1) >> levels) + 1; /* so that the last run is not much shorter */
+    blz_sort_make_runs_(v, spare, n, width, from, s, less, arg);
+    for (; width < n; width *= 2) {
         blz_sort_merge_pairs_(from, other, n, width, s, less, arg);
+        swap = from;
         from = other;
         other = swap;
     }

@@ -205,7 +205,7 @@ int blz_par_radix_sort(blz_par *par, void *v, size_t n, size_t size, size_t key_
         key_offset > size - keys[key].size)
         return -EINVAL;
     if (size == keys[key].size)
-        return blz_par_sort_(par, keys[key].alone, v, n, true, NULL, options);
+        return blz_par_sort_(par, keys[key].alone, v, n, false, NULL, options);
     if (size == 2 * keys[key].size && key_offset == 0)
         return blz_par_sort_(par, keys[key].pair, v, n, true, NULL, options);
     s.key = keys[key].key;

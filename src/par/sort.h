@@ -9,11 +9,14 @@
 #include <blitz/par_sort.h>
 
 enum {
-    SORT_LEAF = 512,    /* at most so many elements are sorted by the leaf kernel alone */
-    SORT_FORK = 2048,   /* fewer are not worth a fork */
-    SORT_LEVELS = 6,    /* of distributions; then it is a merge sort */
-    SORT_STACK = 4096,  /* bytes of an array that is sorted without memory from the heap */
-    SORT_SHARED = 65536 /* more elements are distributed by several threads */
+    SORT_LEAF = 512,       /* at most so many elements are sorted by the leaf kernel alone */
+    SORT_FORK = 2048,      /* fewer are not worth a fork */
+    SORT_LEVELS = 6,       /* of distributions; then it is a merge sort */
+    SORT_STACK = 4096,     /* bytes of an array that is sorted without memory from the heap */
+    SORT_SHARED = 65536,   /* more elements are distributed by several threads */
+    SORT_BLOCKS = 1 << 18, /* so many are distributed in place, if they need not stay in order... */
+    SORT_BLOCKS_SIZE = 64, /* ...and are not larger */
+    SORT_SAMPLE_ROOM = 2 << 13, /* elements, for the largest sample and for its splitters */
 };
 
 /* One call of a sort. */
@@ -136,6 +139,11 @@ void blz__sort_merge_runs(blz_par *par, const sorter *s, const span *sp, const s
 /* Merges, stably; or, cancelled, puts one behind the other. */
 void blz__sort_merge(blz_par *par, const sorter *s, const char *a, size_t na, const char *b,
                      size_t nb, char *out);
+
+/* ---- sort_blocks.c ---- */
+
+/* Sorts, not stably, with little memory, or none. */
+void blz__sort_without_room(blz_par *par, const sorter *s, char *v, size_t n, unsigned levels);
 
 /* ---- sort_place.c ---- */
 

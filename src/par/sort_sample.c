@@ -19,8 +19,12 @@ enum {
     SAMPLE_OF_MANY = 16, /* elements of the sample for a bucket */
     SAMPLE_OF_SOME = 2,
     WANTED_DIGIT = 16, /* the same where buckets are cheaper */
-    MAX_LOG_DIGIT = 10,
+    MAX_LOG_DIGIT = 11,
+    MAX_LOG_DIGIT_OF_MANY = 9, /* in place: their buffers should stay in the cache */
 };
+
+_Static_assert(2 << MAX_LOG_OF_MANY << 4 <= SORT_SAMPLE_ROOM && SAMPLE_OF_MANY <= 1 << 4,
+               "room for two samples");
 
 static unsigned log_of_buckets(size_t n, size_t wanted, unsigned most)
 {
@@ -43,7 +47,8 @@ static unsigned differing_bits(blz_par *par, const sorter *s, const span *sp)
 static bool choose_digit(blz_par *par, const sorter *s, const span *sp, struct blz_sort_split_ *by)
 {
     unsigned bits = sp->bits ? sp->bits : differing_bits(par, s, sp);
-    unsigned log = log_of_buckets(sp->n, WANTED_DIGIT, MAX_LOG_DIGIT);
+    unsigned most = sp->n >= SORT_BLOCKS ? MAX_LOG_DIGIT_OF_MANY : MAX_LOG_DIGIT;
+    unsigned log = log_of_buckets(sp->n, WANTED_DIGIT, most);
 
     if (bits == 0)
         return false;

@@ -80,14 +80,31 @@ static bool are_worth_a_fork(const buckets *b)
     return b->end - b->begin > 1 && bytes / b->s->k->size > sort_grain(b->s, SORT_FORK);
 }
 
+/* Most buckets are small, and this is most of the work: they are sorted right here. */
+static void sort_one_by_one(blz_par *par, const buckets *b)
+{
+    const sorter *s = b->s;
+    char *start = start_of(b, b->begin);
+    bool is_cancelled = sort_is_cancelled(s);
+
+    for (size_t i = b->begin; i < b->end; start = b->ends[i++]) {
+        size_t bytes = (size_t)(b->ends[i] - start);
+        char *spare = b->parent->v + (start - b->parent->spare);
+
+        if (bytes > SORT_LEAF * s->k->size || is_cancelled || sort_are_equal(b->by, i))
+            sort_bucket(par, b, i);
+        else if (bytes > 0)
+            s->k->leaf(start, spare, bytes / s->k->size, !b->parent->into_spare, s->arg);
+    }
+}
+
 static void sort_buckets(blz_par *par, const buckets *b)
 {
     buckets left = *b;
     forked right = {.what = *b};
 
     if (!are_worth_a_fork(b)) {
-        for (size_t i = b->begin; i < b->end; i++)
-            sort_bucket(par, b, i);
+        sort_one_by_one(par, b);
         return;
     }
     left.end = right.what.begin = b->begin + (b->end - b->begin) / 2;
@@ -221,13 +238,24 @@ static BLZ_NOINLINE void sort_on_the_stack(const sorter *s, char *v, size_t n)
     s->k->leaf(v, spare, n, false, s->arg);
 }
 
+/* A second array of smaller elements costs less than moving them twice. */
+static bool are_for_blocks(const sorter *s, size_t n)
+{
+    return n >= SORT_BLOCKS && s->k->size >= sizeof(uint64_t) && s->k->size <= SORT_BLOCKS_SIZE;
+}
+
 /* Of more than one run. */
 static int sort_runs(blz_par *par, const sorter *s, char *v, size_t n, bool stable,
                      const size_t *ends, size_t nr)
 {
     span sp;
-    void *room = blz__sort_get_room(par, s, v, n, &sp);
+    void *room;
 
+    if (!stable && nr == 0 && are_for_blocks(s, n)) {
+        blz__sort_without_room(par, s, v, n, SORT_LEVELS);
+        return cancelled(s->options);
+    }
+    room = blz__sort_get_room(par, s, v, n, &sp);
     if (room) {
         if (nr > 0)
             blz__sort_merge_runs(par, s, &sp, ends, nr);

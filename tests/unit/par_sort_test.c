@@ -188,6 +188,96 @@ static void a_sort_survives_the_failure_of_each_allocation(void **state)
     in_pool_of(2, check_each_allocation, NULL);
 }
 
+/* ---- in place, by blocks ---- */
+
+static void sort_by_blocks(blz_par *par, const struct blz_sort_kernels_ *kernels, void *arg,
+                           item *v, size_t n)
+{
+    const blz_par_options options = {0};
+    sorter s = {kernels, arg, &options};
+
+    blz__sort_without_room(par, &s, (char *)v, n, 2);
+}
+
+static void check_blocks(blz_par *par, void *arg)
+{
+    (void)arg;
+    for (int pattern = 0; pattern < NR_PATTERNS; pattern++)
+        for (size_t n = 4096; n <= 30000; n += n < 5000 ? 311 : 25000) {
+            item *v = items_of(n, pattern);
+            uint64_t sum = sum_of(v, n);
+
+            sort_by_blocks(par, &item_kernels_, NULL, v, n);
+            check(are_in_order(v, n, false) && sum_of(v, n) == sum);
+            free(v);
+        }
+}
+
+static void many_elements_are_distributed_in_place(void **state)
+{
+    (void)state;
+    in_pool_of(1, check_blocks, NULL);
+    in_pool_of(3, check_blocks, NULL);
+}
+
+/* Blocks that have to change places in many small circles, or in one that is long. */
+static void check_rotated(blz_par *par, void *arg)
+{
+    enum { N = 65536 };
+
+    (void)arg;
+    for (size_t by = 64; by < N; by *= 8) {
+        item *v = malloc(N * sizeof *v);
+        uint64_t sum;
+
+        check(v);
+        for (size_t i = 0; i < N; i++)
+            v[i] = (item){(uint32_t)(i ^ by), (uint32_t)i};
+        sum = sum_of(v, N);
+        sort_by_blocks(par, &item_kernels_, NULL, v, N);
+        check(are_in_order(v, N, false) && sum_of(v, N) == sum);
+        for (size_t i = 0; i < N; i++)
+            v[i] = (item){(uint32_t)((i + by) % N), (uint32_t)i};
+        sum = sum_of(v, N);
+        sort_by_blocks(par, &item_kernels_, NULL, v, N);
+        check(are_in_order(v, N, false) && sum_of(v, N) == sum);
+        free(v);
+    }
+}
+
+static void blocks_that_go_round_in_circles_arrive(void **state)
+{
+    (void)state;
+    in_pool_of(1, check_rotated, NULL);
+    in_pool_of(2, check_rotated, NULL);
+}
+
+/* So many that the sort takes this way by itself. */
+static void check_very_many(blz_par *par, void *arg)
+{
+    enum { N = SORT_BLOCKS + 12345 };
+    item *v = items_of(N, PATTERN_RANDOM);
+    uint64_t sum = sum_of(v, N), *w = values_of(N, PATTERN_RANDOM);
+
+    (void)arg;
+    memory_fail_at(the_memory(), 3, true); /* some buckets get no room */
+    check(item_sort(par, v, N, NULL, NULL) == 0);
+    memory_fail_at(the_memory(), 0, false);
+    check(are_in_order(v, N, false) && sum_of(v, N) == sum);
+    check(blz_par_radix_sort_u64(par, w, N, NULL) == 0);
+    for (size_t i = 1; i < N; i++)
+        check(w[i - 1] <= w[i]);
+    free(v);
+    free(w);
+}
+
+static void very_many_elements_are_sorted(void **state)
+{
+    (void)state;
+    in_pool_of(1, check_very_many, NULL);
+    in_pool_of(2, check_very_many, NULL);
+}
+
 /*
  * McIlroy's adversary: it decides what an element is as late as it can, so that each pivot turns
  * out to be among the least.
@@ -295,9 +385,21 @@ static void check_bad(blz_par *par, size_t n, int how, bool memory)
     free(out);
 }
 
+static void check_bad_blocks(blz_par *par, int how)
+{
+    item *v = items_of(MOST, PATTERN_RANDOM);
+    uint64_t sum = sum_of(v, MOST);
+
+    sort_by_blocks(par, how == 5 ? &moody_kernels_ : &nonsense_kernels_, &how, v, MOST);
+    check(sum_of(v, MOST) == sum);
+    free(v);
+}
+
 static void check_all_bad(blz_par *par, void *arg)
 {
     (void)arg;
+    for (int how = 0; how < 6; how++)
+        check_bad_blocks(par, how);
     for (int how = 0; how < 6; how++)
         for (int memory = 0; memory < 2; memory++) {
             for (size_t n = 0; n <= 3000; n = n < 20 ? n + 1 : n + n / 3 + 1)
@@ -447,6 +549,9 @@ int main(void)
         TEST(a_span_that_divides_badly_is_merge_sorted),
         TEST(without_memory_a_sort_works_in_place_and_a_stable_one_says_so),
         TEST(a_sort_survives_the_failure_of_each_allocation),
+        TEST(many_elements_are_distributed_in_place),
+        TEST(blocks_that_go_round_in_circles_arrive),
+        TEST(very_many_elements_are_sorted),
         TEST(an_adversary_does_not_make_it_quadratic),
         TEST(comparisons_that_make_no_sense_lose_no_element),
         TEST(runs_that_are_just_long_enough_are_merged),
