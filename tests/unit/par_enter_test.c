@@ -247,6 +247,71 @@ static void guests_come_and_go(void **state)
     free_pool(pool);
 }
 
+/* ---- a pool is freed as soon as it can be ---- */
+
+static void compute_fib(blz_par *par, void *arg)
+{
+    *(uint64_t *)arg = fib(par, 8);
+}
+
+/* What it forks may be with the workers, and who ends it wakes this place, to the last moment. */
+static void *compute_once_as_a_guest(void *arg)
+{
+    struct guest *guest = arg;
+    blz_par *par = blz_pool_enter(guest->pool);
+
+    check(par);
+    event_post(&guest->entered);
+    check(fib(par, 8) == 21);
+    blz_pool_leave(par);
+    return NULL;
+}
+
+static void a_pool_is_freed_as_soon_as_its_guest_has_left(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        struct guest guest = {.entered = EVENT_INIT};
+        pthread_t thread;
+        int rc;
+
+        guest.pool = new_pool(1 + (unsigned)i % 2, 1, (blz_par_wait)(1 + i % 3));
+        thread = start_thread(compute_once_as_a_guest, &guest);
+        event_wait(&guest.entered, 1);
+        while ((rc = blz_pool_free(guest.pool)) == -EBUSY)
+            sched_yield();
+        assert_int_equal(rc, 0);
+        join_thread(thread);
+    }
+}
+
+struct visit {
+    blz_pool *first, *second;
+};
+
+static void free_the_second(blz_par *par, void *arg)
+{
+    struct visit *v = arg;
+    uint64_t result = 0;
+
+    (void)par;
+    check(blz_pool_run(v->second, compute_fib, &result) == 0);
+    check(result == 21);
+    check(blz_pool_free(v->second) == 0); /* its thread may be in the middle of waking us */
+}
+
+static void a_pool_is_freed_by_whom_it_has_just_woken(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        struct visit v = {.first = new_pool(1, 1, (blz_par_wait)(1 + i % 3)),
+                          .second = new_pool(1 + (unsigned)i % 2, 1, BLZ_PAR_WAIT_LEAPFROG)};
+
+        assert_int_equal(blz_pool_run(v.first, free_the_second, &v), 0);
+        assert_int_equal(blz_pool_free(v.first), 0);
+    }
+}
+
 /* ---- several pools ---- */
 
 static void a_thread_is_a_guest_of_two_pools(void **state)
@@ -602,6 +667,8 @@ int main(void)
         TEST(a_worker_takes_the_job_of_a_guest),
         TEST(a_guest_that_waits_takes_a_job_of_the_worker),
         TEST(guests_come_and_go),
+        TEST(a_pool_is_freed_as_soon_as_its_guest_has_left),
+        TEST(a_pool_is_freed_by_whom_it_has_just_woken),
         TEST(a_thread_is_a_guest_of_two_pools),
         TEST(pools_run_in_each_other),
         TEST(a_worker_that_is_a_guest_elsewhere_serves_its_own_pool),
