@@ -410,7 +410,7 @@ static void a_worker_that_is_a_guest_elsewhere_serves_its_own_pool(void **state)
 struct taken_job {
     blz_par_job job;
     blz_pool *home, *visited, *far;
-    struct event forked, begun, called;
+    struct event entered, forked, begun, called;
 };
 
 static void do_little(blz_par *par, void *arg)
@@ -450,6 +450,7 @@ static void fork_for_a_guest(blz_par *par, void *arg)
 {
     struct taken_job *t = arg;
 
+    event_wait(&t->entered, 1); /* who is alone in a pool shows nothing */
     blz_par_fork(par, &t->job, go_far);
     event_post(&t->forked);
     event_wait(&t->begun, 1);
@@ -463,6 +464,7 @@ static void visit_and_take_it(blz_par *par, void *arg)
 
     (void)par;
     check(guest);
+    event_post(&t->entered);
     event_wait(&t->forked, 1);
     while (event_count(&t->begun) == 0)
         blz_par_yield(guest);
@@ -501,7 +503,10 @@ static void *run_at_home(void *arg)
  */
 static void a_guest_that_has_a_job_of_others_serves_their_pool(void **state)
 {
-    struct taken_job t = {.forked = EVENT_INIT, .begun = EVENT_INIT, .called = EVENT_INIT};
+    struct taken_job t = {.entered = EVENT_INIT,
+                          .forked = EVENT_INIT,
+                          .begun = EVENT_INIT,
+                          .called = EVENT_INIT};
     pthread_t visited, home;
 
     (void)state;
