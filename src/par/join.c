@@ -16,9 +16,10 @@
  * So the first fork of a computation is seen by others at once, and wakes one of them if all are
  * asleep: each branch may run for a second without another fork. To wake a thread costs more than a
  * small computation, though. If the job was taken back before anybody came, or was done within a
- * few microseconds by the one who came, the pool stays calm for a millisecond: computations that
- * begin in that time publish nothing in their first microseconds, and whatever is over by then does
- * not disturb another thread at all.
+ * few microseconds by the one who came, the pool stays calm for a millisecond, or longer if that
+ * happens again: computations that begin in that time publish nothing in their first microseconds,
+ * and whatever is over by then does not disturb another thread at all. What stays private then, and
+ * what does because there is fuel, is found by those who go to sleep (force.c).
  */
 #include "par/pool.h"
 
