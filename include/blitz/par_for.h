@@ -121,6 +121,32 @@ BLZ_API BLZ_NODISCARD int blz_par_for_2d(blz_par *par, size_t rows, size_t cols,
                                          blz_par_tile_fn body, void *arg,
                                          const blz_par_options *options);
 
+/*
+ * The same for one cell at a time, row y and column x, inlined: defines a function
+ * int name(blz_par *, size_t rows, size_t cols, type *ctx, const blz_par_options *).
+ *
+ *     BLZ_PAR_DEFINE_FOR_2D(turn, struct images, m, y, x, m->out[x][y] = m->in[y][x];)
+ */
+#define BLZ_PAR_DEFINE_FOR_2D(name, type, ctx, y, x, ...)                                          \
+    BLZ_PAR_DEFINED_ int name##_tile_(blz_par *par_, const blz_par_tile *tile_, void *arg_)        \
+    {                                                                                              \
+        type *ctx = (type *)arg_;                                                                  \
+                                                                                                   \
+        (void)par_;                                                                                \
+        (void)ctx;                                                                                 \
+        for (size_t y = tile_->row; y < tile_->row_end; y++) {                                     \
+            for (size_t x = tile_->col; x < tile_->col_end; x++) {                                 \
+                __VA_ARGS__                                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        return 0;                                                                                  \
+    }                                                                                              \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t rows_, size_t cols_, type *ctx,  \
+                                            const blz_par_options *options_)                       \
+    {                                                                                              \
+        return blz_par_for_2d(par_, rows_, cols_, name##_tile_, (void *)(uintptr_t)ctx, options_); \
+    }
+
 /* ---- arrays ---- */
 
 /* Makes *out of *in. 0, or a negative error, which ends the loop. */

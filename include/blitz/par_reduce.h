@@ -260,5 +260,55 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t siz
         return rc_;                                                                             \
     }
 
+/*
+ * The same by a comparison: defines name_min and name_max(par, n, ctx, index, options). The
+ * condition is one of ctx, i and j: whether element i is less than element j.
+ *
+ *     BLZ_PAR_DEFINE_EXTREMES_BY(by_name, const struct person, people, i, j,
+ *                                strcmp(people[i].name, people[j].name) < 0)
+ */
+#define BLZ_PAR_DEFINE_EXTREMES_BY(name, ctx_type, ctx, i, j, ...)                  \
+    BLZ_PAR_DEFINED_ bool name##_less_(ctx_type *ctx, size_t i, size_t j)           \
+    {                                                                               \
+        return (__VA_ARGS__);                                                       \
+    }                                                                               \
+    BLZ_PAR_DEFINE_EXTREME_BY_(name##_min, ctx_type, name##_less_(ctx_, i_, best_)) \
+    BLZ_PAR_DEFINE_EXTREME_BY_(name##_max, ctx_type, name##_less_(ctx_, best_, i_))
+
+#define BLZ_PAR_DEFINE_EXTREME_BY_(name, ctx_type, is_better)                                     \
+    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_,      \
+                                      void *arg_)                                                 \
+    {                                                                                             \
+        ctx_type *ctx_ = (ctx_type *)arg_;                                                        \
+        size_t best_ = *(size_t *)acc_, i_ = begin_;                                              \
+                                                                                                  \
+        (void)par_;                                                                               \
+        if (best_ == SIZE_MAX)                                                                    \
+            best_ = i_++;                                                                         \
+        for (; i_ < end_; i_++)                                                                   \
+            best_ = (is_better) ? i_ : best_;                                                     \
+        *(size_t *)acc_ = best_;                                                                  \
+        return 0;                                                                                 \
+    }                                                                                             \
+    BLZ_PAR_DEFINED_ int name##_combine_(void *acc_, void *right_, void *arg_)                    \
+    {                                                                                             \
+        ctx_type *ctx_ = (ctx_type *)arg_;                                                        \
+        size_t best_ = *(size_t *)acc_, i_ = *(size_t *)right_;                                   \
+                                                                                                  \
+        if (i_ != SIZE_MAX && (best_ == SIZE_MAX || (is_better)))                                 \
+            *(size_t *)acc_ = i_;                                                                 \
+        return 0;                                                                                 \
+    }                                                                                             \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_,             \
+                                            size_t *index_, const blz_par_options *options_)      \
+    {                                                                                             \
+        const size_t none_ = SIZE_MAX;                                                            \
+        const blz_par_reducer reducer_ = {sizeof none_, &none_, name##_fold_, name##_combine_};   \
+        int rc_ = blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, index_, options_); \
+                                                                                                  \
+        *index_ = *index_ == SIZE_MAX ? n_ : *index_;                                             \
+        return rc_;                                                                               \
+    }
+
 BLZ_END_DECLS
 #endif

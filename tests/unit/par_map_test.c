@@ -37,6 +37,31 @@ static void map_sizes(blz_par *par, void *arg)
     }
 }
 
+struct turned {
+    uint32_t in[30][50], out[50][30];
+};
+
+BLZ_PAR_DEFINE_FOR_2D(turn, struct turned, t, y, x, t->out[x][y] = t->in[y][x];)
+
+static void turn_table(blz_par *par, void *arg)
+{
+    static struct turned t;
+
+    (void)arg;
+    memset(t.out, 0, sizeof t.out);
+    for (uint32_t i = 0; i < 1500; i++)
+        t.in[i / 50][i % 50] = i + 1;
+    check(turn(par, 30, 49, &t, &(blz_par_options){.grain = 20}) == 0);
+    for (uint32_t i = 0; i < 1500; i++)
+        check(t.out[i % 50][i / 50] == (i % 50 == 49 ? 0 : i + 1));
+}
+
+static void each_cell_is_visited(void **state)
+{
+    (void)state;
+    in_pools(turn_table, NULL);
+}
+
 static void each_element_is_mapped(void **state)
 {
     (void)state;
@@ -154,11 +179,9 @@ static void a_chain_is_its_arrays_one_after_the_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_element_is_mapped),
-        TEST(an_error_of_a_map_is_returned),
-        TEST(each_element_is_filled),
-        TEST(chunks_make_up_the_whole),
-        TEST(a_chain_is_its_arrays_one_after_the_other),
+        TEST(each_element_is_mapped),        TEST(each_cell_is_visited),
+        TEST(an_error_of_a_map_is_returned), TEST(each_element_is_filled),
+        TEST(chunks_make_up_the_whole),      TEST(a_chain_is_its_arrays_one_after_the_other),
     };
     return RUN_TESTS(tests);
 }

@@ -248,6 +248,7 @@ static void a_sum_of_doubles_is_about_right(void **state)
 /* ---- smallest and greatest ---- */
 
 BLZ_PAR_DEFINE_EXTREMES(by_value, uint64_t, const uint64_t, v, i, v[i])
+BLZ_PAR_DEFINE_EXTREMES_BY(by_comparison, const uint64_t, v, i, j, v[i] < v[j])
 
 static int compare_u64(const void *a, const void *b, void *arg)
 {
@@ -267,6 +268,8 @@ static void check_extremes(blz_par *par, const uint64_t *v, size_t n)
     }
     check(by_value_min(par, n, v, &index, NULL) == 0 && index == min);
     check(by_value_max(par, n, v, &index, NULL) == 0 && index == max);
+    check(by_comparison_min(par, n, v, &index, NULL) == 0 && index == min);
+    check(by_comparison_max(par, n, v, &index, NULL) == 0 && index == max);
     check(blz_par_min(par, v, sizeof *v, n, compare_u64, NULL, &index, NULL) == 0 && index == min);
     check(blz_par_max(par, v, sizeof *v, n, compare_u64, NULL, &index, NULL) == 0 && index == max);
 }
