@@ -29,13 +29,19 @@ SEMAPHORE(timer_fire, 3, 2);
 _Static_assert(TRACE_POLL == 0 && TRACE_QUEUE == 1 && TRACE_WORKER == 2 && TRACE_EVENT == 3,
                "the groups above");
 
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments" /* in sys/sdt.h */
+#endif
 #define _SDT_HAS_SEMAPHORES 1
-#define SDT_USE_VARIADIC
 #include <sys/sdt.h>
-#define PROBE(name, ...) STAP_PROBEV(blitz, name, __VA_ARGS__)
-#define IN_PROBES        __attribute__((section(".probes"), used))
+#define PROBE1(name, a)       STAP_PROBE1(blitz, name, a)
+#define PROBE2(name, a, b)    STAP_PROBE2(blitz, name, a, b)
+#define PROBE3(name, a, b, c) STAP_PROBE3(blitz, name, a, b, c)
+#define IN_PROBES             __attribute__((section(".probes"), used))
 #else
-#define PROBE(name, ...) ((void)0)
+#define PROBE1(name, a)       ((void)0)
+#define PROBE2(name, a, b)    ((void)0)
+#define PROBE3(name, a, b, c) ((void)0)
 #define IN_PROBES
 #endif
 
@@ -58,7 +64,7 @@ static trace_event event_of(const blz_task *task, trace_kind kind)
 }
 
 /* What probes show: the name that was given, or "fn at file.c:12". */
-static inline const char *name_of(const blz_task *task)
+static inline __attribute__((unused)) const char *name_of(const blz_task *task)
 {
     const char *given = task_given_name(task);
     return given ? given : blz__task_origin(task);
@@ -69,7 +75,7 @@ void blz__trace_poll_begin(trace_poll *poll, const blz_task *task, uint32_t work
     trace_event event = event_of(task, TRACE_E_POLL);
 
     *poll = (trace_poll){event.id, event.rt, event.polls, worker, 0};
-    PROBE(task_poll_begin, event.id, name_of(task), worker);
+    PROBE3(task_poll_begin, event.id, name_of(task), worker);
     if (is_traced(TRACE_POLL))
         poll->ticket = blz__trace_open(&event, task_given_name(task));
 }
@@ -82,9 +88,9 @@ void blz__trace_poll_end(const trace_poll *poll, trace_outcome outcome)
                          .rt = (uint16_t)poll->rt,
                          .kind = TRACE_E_POLL_DONE};
 
-    PROBE(task_poll_end, poll->id, (int)outcome, poll->worker);
+    PROBE3(task_poll_end, poll->id, (int)outcome, poll->worker);
     if (outcome == TRACE_ENDED)
-        PROBE(task_end, poll->id, poll->worker);
+        PROBE2(task_end, poll->id, poll->worker);
     blz__trace_close(poll->ticket, &event);
 }
 
@@ -92,7 +98,7 @@ void blz__trace_spawn(const blz_task *task)
 {
     trace_event event = event_of(task, TRACE_E_SPAWN);
 
-    PROBE(task_spawn, event.id, name_of(task));
+    PROBE2(task_spawn, event.id, name_of(task));
     if (is_traced(TRACE_QUEUE))
         blz__trace_point(&event, task_given_name(task));
 }
@@ -101,7 +107,7 @@ void blz__trace_wake(const blz_task *task)
 {
     trace_event event = event_of(task, TRACE_E_WAKE);
 
-    PROBE(wake, event.id, name_of(task));
+    PROBE2(wake, event.id, name_of(task));
     if (is_traced(TRACE_QUEUE))
         blz__trace_point(&event, task_given_name(task));
 }
@@ -110,7 +116,7 @@ void blz__trace_wake(const blz_task *task)
 
 void blz__trace_steal(uint32_t worker, uint32_t victim, uint32_t tasks)
 {
-    PROBE(steal, worker, victim, tasks);
+    PROBE3(steal, worker, victim, tasks);
     (void)worker;
     if (is_traced(TRACE_WORKER))
         blz__trace_point(&(trace_event){.id = victim, .value = tasks, .kind = TRACE_E_STEAL}, NULL);
@@ -118,7 +124,7 @@ void blz__trace_steal(uint32_t worker, uint32_t victim, uint32_t tasks)
 
 uint32_t blz__trace_park(uint32_t worker)
 {
-    PROBE(park, worker);
+    PROBE1(park, worker);
     (void)worker;
     if (!is_traced(TRACE_WORKER))
         return 0;
@@ -127,7 +133,7 @@ uint32_t blz__trace_park(uint32_t worker)
 
 void blz__trace_unpark(uint32_t worker, uint32_t ticket)
 {
-    PROBE(unpark, worker);
+    PROBE1(unpark, worker);
     (void)worker;
     blz__trace_close(ticket, &(trace_event){.kind = TRACE_E_DONE});
 }
@@ -151,14 +157,14 @@ void blz__trace_io(const char *name, int64_t result)
                          .value = (uint64_t)(uintptr_t)name,
                          .kind = TRACE_E_IO};
 
-    PROBE(io_complete, name, result);
+    PROBE2(io_complete, name, result);
     if (is_traced(TRACE_EVENT))
         blz__trace_point(&event, NULL);
 }
 
 void blz__trace_timer(void)
 {
-    PROBE(timer_fire, 1);
+    PROBE1(timer_fire, 1);
     if (is_traced(TRACE_EVENT))
         blz__trace_point(&(trace_event){.kind = TRACE_E_TIMER}, NULL);
 }
