@@ -46,7 +46,7 @@ static uint32_t *find(const struct bag *bag, uint64_t hash, const void *bytes, s
         const struct bag_item *item = *slot ? &bag->items[*slot - 1] : NULL;
 
         if (!item || (item->hash == hash && item->len == len &&
-                      memcmp(bag->bytes.data + item->at, bytes, len) == 0))
+                      (len == 0 || memcmp(bag->bytes.data + item->at, bytes, len) == 0)))
             return slot;
     }
 }

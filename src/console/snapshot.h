@@ -38,7 +38,7 @@ void blz__bag_free(struct bag *bag);
 static inline const char *bag_get(const struct bag *bag, uint32_t i, size_t *len)
 {
     *len = bag->items[i].len;
-    return bag->bytes.data + bag->items[i].at;
+    return bag->bytes.data ? bag->bytes.data + bag->items[i].at : "";
 }
 
 struct row {
