@@ -114,7 +114,7 @@ BLZ_SORT_INLINE_ uint64_t blz_sort_load_(const char *from, size_t s)
 {
     uint64_t word = 0;
 
-    blz_sort_copy_((char *)&word, from, s);
+    blz_sort_copy_((char *)&word, from, s == 4 ? 4 : 8); /* compilers doubt that it is one of them */
     return word;
 }
 
@@ -126,7 +126,7 @@ BLZ_SORT_INLINE_ uint64_t blz_sort_pick_word_(size_t c, uint64_t a, uint64_t b)
 
 BLZ_SORT_INLINE_ void blz_sort_store_(char *to, uint64_t word, size_t s)
 {
-    blz_sort_copy_(to, (const char *)&word, s);
+    blz_sort_copy_(to, (const char *)&word, s == 4 ? 4 : 8);
 }
 
 /* *out = c ? *a : *b */

@@ -48,7 +48,7 @@ static bool needs_tasks(const char *path)
     return route && !route->plain;
 }
 
-static bool is_recent(const struct console_answer *a)
+static bool is_recent(const struct blz__console_answer *a)
 {
     const struct snapshot *s = &a->console->targets[a->target].snapshot;
     int64_t keep_ns = s->took_ns * DUTY > SHARED_NS ? s->took_ns * DUTY : SHARED_NS;
@@ -58,7 +58,7 @@ static bool is_recent(const struct console_answer *a)
 }
 
 /* The status; 0: it wants another snapshot, and is to be called again. */
-static int write_body(struct console_answer *a)
+static int write_body(struct blz__console_answer *a)
 {
     const struct route *route = find_route(a->request.path);
     struct target *target = &a->console->targets[a->target];
@@ -84,7 +84,7 @@ static int write_body(struct console_answer *a)
 }
 
 /* The status; negative: cancelled. */
-BLZ_ASYNC_EXTERN(console_answer)
+BLZ_ASYNC_EXTERN(blz__console_answer)
 {
     BLZ_BEGIN;
     if (!needs_tasks(self->request.path)) {
@@ -103,7 +103,7 @@ BLZ_ASYNC_EXTERN(console_answer)
     if (is_recent(self))
         self->rc = write_body(self);
     while (self->rc == 0) {
-        BLZ_CALL(self->rc, self->take, snapshot_take,
+        BLZ_CALL(self->rc, self->take, blz__snapshot_take,
                  .target = &self->console->targets[self->target]);
         if (self->rc == 0)
             self->rc = write_body(self);

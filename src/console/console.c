@@ -161,7 +161,7 @@ static int open_runtime(blz_console *console, const blz_console_options *options
 
 static int spawn_server(blz_console *console)
 {
-    return BLZ_SPAWN_ON(console->rt, NULL, console_serve, .console = console);
+    return BLZ_SPAWN_ON(console->rt, NULL, blz__console_serve, .console = console);
 }
 
 static int start(blz_console *console, blz_rt *rt, const blz_console_options *options)

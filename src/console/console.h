@@ -98,7 +98,7 @@ int blz__console_address(blz_addr *addr, const char *text);
 
 /* ---- server.c ---- */
 
-struct console_serve {
+struct blz__console_serve {
     BLZ_FRAME;
     blz_console *console;
     blz_tcp tcp;
@@ -106,12 +106,12 @@ struct console_serve {
     blz_io io;
     int64_t rc;
 };
-BLZ_DECLARE_EXTERN(console_serve);
+BLZ_DECLARE_EXTERN(blz__console_serve);
 
 /* ---- answer.c ---- */
 
 /* Makes the body of an answer: a status, and what is in it. Never fails. */
-struct console_answer {
+struct blz__console_answer {
     BLZ_FRAME;
     blz_console *console;
     struct request request;
@@ -120,9 +120,9 @@ struct console_answer {
     uint32_t target, tries;
     int64_t rc;
     blz_mutex_op lock;
-    struct snapshot_take take;
+    struct blz__snapshot_take take;
 };
-BLZ_DECLARE_EXTERN(console_answer);
+BLZ_DECLARE_EXTERN(blz__console_answer);
 
 /* ---- the bodies ---- */
 

@@ -37,7 +37,7 @@ struct console_connection {
     union {
         blz_io io;
         blz_stream_op op;
-        struct console_answer answer;
+        struct blz__console_answer answer;
     };
     blz_timeout limit;
     char in[REQUEST_MAX];
@@ -126,7 +126,7 @@ BLZ_ASYNC(console_connection)
         } else {
             self->console->nr_requests++;
             text_clear(&self->body);
-            BLZ_CALL(self->rc, self->answer, console_answer, .console = self->console,
+            BLZ_CALL(self->rc, self->answer, blz__console_answer, .console = self->console,
                      .request = self->request, .body = &self->body, .type = &self->type);
             if (self->rc < 0)
                 goto out;
@@ -161,7 +161,7 @@ out:
 
 /* ---- accepting ---- */
 
-static bool is_welcome(const struct console_serve *serve)
+static bool is_welcome(const struct blz__console_serve *serve)
 {
     blz_unix_cred who;
 
@@ -172,7 +172,7 @@ static bool is_welcome(const struct console_serve *serve)
     return blz_unix_peer_cred(&serve->unix_, &who) == 0 && (who.uid == geteuid() || who.uid == 0);
 }
 
-static void take_connection(struct console_serve *serve)
+static void take_connection(struct blz__console_serve *serve)
 {
     blz_stream stream =
         serve->console->is_unix ? blz_unix_stream(&serve->unix_) : blz_tcp_stream(&serve->tcp);
@@ -184,14 +184,14 @@ static void take_connection(struct console_serve *serve)
         blz_stream_close(&stream);
 }
 
-static blz_future *accept_next(struct console_serve *serve)
+static blz_future *accept_next(struct blz__console_serve *serve)
 {
     return serve->console->is_unix
                ? blz_unix_accept(&serve->io, &serve->console->unix_, &serve->unix_)
                : blz_accept(&serve->io, &serve->console->tcp, &serve->tcp);
 }
 
-BLZ_ASYNC_EXTERN(console_serve)
+BLZ_ASYNC_EXTERN(blz__console_serve)
 {
     BLZ_BEGIN;
     do {

@@ -178,7 +178,7 @@ static void add_task(struct snapshot *s, const struct observed_task *task)
 
 /* ---- all of them ---- */
 
-static bool begin(struct snapshot_take *take)
+static bool begin(struct blz__snapshot_take *take)
 {
     blz_rt *rt = blz__target_enter(take->target);
 
@@ -192,14 +192,14 @@ static bool begin(struct snapshot_take *take)
 }
 
 /* If the runtime ends before, it is ended there (see target_ended). */
-static void end_walk(struct snapshot_take *take)
+static void end_walk(struct blz__snapshot_take *take)
 {
     blz__observe_end(&take->target->walk);
     take->target->walking = false;
 }
 
 /* 0, with take->more; or a negative errno. */
-static int64_t step(struct snapshot_take *take)
+static int64_t step(struct blz__snapshot_take *take)
 {
     struct snapshot *s = &take->target->snapshot;
     size_t count = 0;
@@ -264,7 +264,7 @@ const struct row *blz__snapshot_find(const struct snapshot *s, uint64_t id, uint
 
 /* ---- the end ---- */
 
-static void finish(struct snapshot_take *take)
+static void finish(struct blz__snapshot_take *take)
 {
     struct snapshot *s = &take->target->snapshot;
 
@@ -283,7 +283,7 @@ static void finish(struct snapshot_take *take)
 }
 
 /* Ends the walk: it is cancelled, with everything else. */
-static void give_up(struct snapshot_take *take)
+static void give_up(struct blz__snapshot_take *take)
 {
     if (take->more && blz__target_enter(take->target)) {
         end_walk(take);
@@ -291,7 +291,7 @@ static void give_up(struct snapshot_take *take)
     }
 }
 
-BLZ_ASYNC_EXTERN(snapshot_take)
+BLZ_ASYNC_EXTERN(blz__snapshot_take)
 {
     BLZ_BEGIN;
     self->began_ns = blz__clock_ns();

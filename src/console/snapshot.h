@@ -98,7 +98,7 @@ struct target;
  * Takes one, in place of the old one, letting others run now and then. 0; -ENOMEM; -ESHUTDOWN: the
  * runtime has ended.
  */
-struct snapshot_take {
+struct blz__snapshot_take {
     BLZ_FRAME;
     struct target *target;
     struct observed_task *tasks;
@@ -107,7 +107,7 @@ struct snapshot_take {
     bool more;
     blz_future yield;
 };
-BLZ_DECLARE_EXTERN(snapshot_take);
+BLZ_DECLARE_EXTERN(blz__snapshot_take);
 
 /*
  * The row of a task by its number, or, if that is 0, by the lower half of it, unless that is 0,

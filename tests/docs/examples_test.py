@@ -85,7 +85,7 @@ CONTEXT = {
                 "blz_oneshot reply; blz_oneshot_op op; int64_t value;"),
     "par": ("static blz_pool *pool; static void *arg; static void fn(blz_par *par, void *arg) {}", ""),
     "par_find": ("static blz_par *par; static int *v; static size_t zeros;", ""),
-    "par_for": ("""struct vectors { double *a, *b, *sum; }; static struct vectors vectors;
+    "par_for": ("""struct vectors { double *a, *b, *sum; }; struct images { int **in, **out; }; static struct vectors vectors;
         static blz_par *par; static double *v, *sum, **arrays; static size_t begin, end, size, lens[3];
         double sum_of(const double *begin, const double *end);""", ""),
     "par_group": ("""struct word { char text[8]; }; static struct word *text; static blz_par *par;
@@ -93,7 +93,7 @@ CONTEXT = {
     "par_local": ("static blz_pool *pool; static blz_par *par; static uint64_t value, total;"
                   "static blz_par_local sums;", ""),
     "par_reduce": ("""struct vectors { double *a, *b; }; static struct vectors vectors; static double result;
-        struct person { int age; }; static struct person *people; static blz_par *par;
+        struct person { int age; const char *name; }; static struct person *people; static blz_par *par;
         static size_t oldest;""", ""),
     "par_run": ("""struct row { int key; }; struct table { struct row *rows; size_t nr_rows; };
         int sort_row(blz_par *par, struct row *rows, size_t n, const blz_par_options *options);""", ""),
