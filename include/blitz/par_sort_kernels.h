@@ -114,7 +114,7 @@ BLZ_SORT_INLINE_ uint64_t blz_sort_load_(const char *from, size_t s)
 {
     uint64_t word = 0;
 
-    blz_sort_copy_((char *)&word, from, s == 4 ? 4 : 8); /* compilers doubt that it is one of them */
+    blz_sort_copy_((char *)&word, from, s == 4 ? 4 : 8); /* gcc doubts that it is one of them */
     return word;
 }
 
