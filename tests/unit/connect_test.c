@@ -518,12 +518,13 @@ static void it_can_be_cancelled_while_it_connects(void **state)
 static void it_can_be_cancelled_between_lookup_and_attempt(void **state)
 {
     struct target t = silent();
+    struct fake fake; /* the lookup may end after the task, but not after its runtime */
 
     (void)state;
     for_each_backend(rt, ((blz_options){.embedded = true, .watchdog_ns = -1}))
     {
-        struct fake fake = resolving_to(&t, 1);
         blz_handle handle;
+        fake = resolving_to(&t, 1);
         fake.slow = true;
         assert_int_equal(BLZ_SPAWN_ON(rt, &handle, connects, .fake = &fake), 0);
         turn_all(rt);
