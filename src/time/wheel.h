@@ -98,7 +98,9 @@ static inline bool timer_is_armed(const blz_timer *timer)
 static inline int64_t timer_due_ns(const blz_timer *timer)
 {
     /* relaxed: another thread may be moving it; either answer is one */
-    return (int64_t)blz__load(&timer->tick, RELAXED) * WHEEL_TICK_NS;
+    uint64_t tick = blz__load(&timer->tick, RELAXED);
+
+    return tick < (uint64_t)(BLZ_NEVER / WHEEL_TICK_NS) ? (int64_t)tick * WHEEL_TICK_NS : BLZ_NEVER;
 }
 
 /* A look without the lock: nothing is due before. The owner's own insertions are in it. */
