@@ -60,14 +60,13 @@ static uint64_t take_moment(void)
     return ticks;
 }
 
-/* Since the start; never back for one thread. */
+/* Since the start; no two of one thread at the same time, so that it says what lies inside what. */
 static int64_t time_of(trace_ring *ring, uint64_t ticks)
 {
     int64_t ns = trace.before_ns - trace.start_ns +
                  (int64_t)((double)(int64_t)(ticks - trace.before_ticks) * trace.ns_per_tick);
 
-    if (ns > ring->last_ns)
-        ring->last_ns = ns;
+    ring->last_ns = ns > ring->last_ns ? ns : ring->last_ns + 1;
     return ring->last_ns;
 }
 
@@ -91,7 +90,7 @@ static void show_dropped(trace_ring *ring)
     uint64_t dropped = blz__load(&ring->dropped, RELAXED);
 
     if (dropped != ring->dropped_shown)
-        blz__trace_json_dropped(trace.json, ring, dropped - ring->dropped_shown, ring->last_ns);
+        blz__trace_json_dropped(trace.json, ring, dropped - ring->dropped_shown, ++ring->last_ns);
     ring->dropped_shown = dropped;
 }
 
@@ -144,10 +143,11 @@ static void last_round(void)
     round_of_all(UINT64_MAX);
     for (uint32_t i = 0; i < trace.nr_named; i++) {
         trace_ring *ring = &blz__trace_rings.all[i];
-        int64_t ns = end_ns > ring->last_ns ? end_ns : ring->last_ns;
+        int64_t ns = end_ns > ring->last_ns ? end_ns : ring->last_ns + 1;
         for (; ring->depth > 0; ring->depth--)
             blz__trace_json_cut(trace.json, ring, ns);
     }
+    blz__trace_json_cut_spans(trace.json, end_ns);
     trace.json->summary.dropped += blz__load(&blz__trace_rings.unplaced, RELAXED);
     blz__trace_json_end(trace.json);
 }

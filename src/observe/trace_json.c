@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of a trace: an array of objects, one to a line, in the format that chrome://tracing and
- * Perfetto read. Who reads a trace that was cut short does without the closing bracket.
+ * The text of a trace: objects, one to a line, in the format that chrome://tracing and Perfetto
+ * read. The unit says how exact times are: without it chrome://tracing takes what is less than a
+ * microsecond apart for nested, and arrows end at something else. A trace that was cut short wants
+ * "]}" at its end.
  *
  *   ph  B, E     a poll, a sleep, a job: begins and ends, nested, on one thread
  *       X        a wake-up or a spawn: a slice without a length, for arrows to begin at
@@ -13,7 +15,14 @@
  * The two ends of an arrow are recorded by two threads, and come in any order. An end waits in a
  * table until the other one comes, and only then is the arrow written: so every arrow has both. The
  * key is the task and its number of polls, as each poll answers one wake-up. An end that is
- * displaced from the table is an arrow less, no more.
+ * displaced from the table is an arrow less, no more. It begins and ends at a slice, by its time on
+ * that thread, and does not go back in time: otherwise viewers leave it out. Its number is
+ * hexadecimal, since one of them refuses others.
+ *
+ * Spans also want their names at both ends, and the second is recorded without it: begins are
+ * remembered until then. Here, too, either end may come first. Numbers of spans follow each other,
+ * so that a place in the table is taken only by one that is open since a thousand others: then the
+ * new one is dropped.
  */
 #include "observe/trace_json.h"
 
@@ -129,18 +138,16 @@ static trace_arrow *arrow_place(trace_json *json, const trace_event *event)
 
 _Static_assert(TRACE_ARROWS == 1 << 12, "the upper 12 bits choose");
 
-static void write_arrow(trace_json *json, const trace_event *event, const trace_arrow *from,
-                        const trace_arrow *to)
+static void write_arrow(trace_json *json, const trace_arrow *from, const trace_arrow *to)
 {
+    unsigned long long number = ++json->summary.arrows;
+
     begin(json, 's', from->tid, from->ns);
-    add(json, ",\"cat\":\"wake\",\"name\":\"wake\",\"id\":\"%u.%llu.%u\"", event->rt,
-        (unsigned long long)event->id, event->polls);
+    add(json, ",\"cat\":\"wake\",\"name\":\"wake\",\"id\":\"0x%llx\"", number);
     end(json);
     begin(json, 'f', to->tid, to->ns);
-    add(json, ",\"cat\":\"wake\",\"name\":\"wake\",\"bp\":\"e\",\"id\":\"%u.%llu.%u\"", event->rt,
-        (unsigned long long)event->id, event->polls);
+    add(json, ",\"cat\":\"wake\",\"name\":\"wake\",\"bp\":\"e\",\"id\":\"0x%llx\"", number);
     end(json);
-    json->summary.arrows++;
 }
 
 static void add_arrow_end(trace_json *json, const trace_ring *ring, const trace_event *event,
@@ -148,6 +155,7 @@ static void add_arrow_end(trace_json *json, const trace_ring *ring, const trace_
 {
     trace_arrow *other = arrow_place(json, event);
     trace_arrow here = {event->id, event->polls, event->rt, is_wake, ring->tid, ns};
+    const trace_arrow *from = is_wake ? &here : other, *to = is_wake ? other : &here;
     bool match = other->id == here.id && other->polls == here.polls && other->rt == here.rt &&
                  other->is_wake != is_wake;
 
@@ -155,11 +163,55 @@ static void add_arrow_end(trace_json *json, const trace_ring *ring, const trace_
         *other = here;
         return;
     }
-    /* A clock may differ between two CPUs by less than what lies between the two. */
-    if (is_wake && here.ns > other->ns)
-        here.ns = other->ns;
-    write_arrow(json, event, is_wake ? &here : other, is_wake ? other : &here);
+    if (from->ns <=
+        to->ns) /* the clocks of two CPUs may differ by more than lies between the two */
+        write_arrow(json, from, to);
     other->id = 0;
+}
+
+/* ---- spans ---- */
+
+static void write_span(trace_json *json, char ph, const trace_span *span, uint64_t tid, int64_t ns)
+{
+    begin(json, ph, tid, ns);
+    add(json, ",\"cat\":\"span\",\"id\":\"0x%llx\",\"name\":\"", (unsigned long long)span->id);
+    add_escaped(json, span->name, span->len);
+    add(json, "\"");
+    end(json);
+}
+
+static void begin_span(trace_json *json, const trace_ring *ring, const trace_event *event,
+                       const char *text, int64_t ns)
+{
+    trace_span *span = &json->spans[event->id % TRACE_SPANS];
+    trace_span end = *span;
+
+    if (end.id && end.id != event->id && end.is_open) {
+        json->summary.dropped++;
+        return;
+    }
+    *span = (trace_span){event->id, ring->tid, ns, .is_open = true, .len = event->len};
+    memcpy(span->name, text, event->len);
+    write_span(json, 'b', span, ring->tid, ns);
+    if (end.id == event->id) {
+        write_span(json, 'e', span, end.tid, end.ns > ns ? end.ns : ns);
+        span->id = 0;
+    }
+}
+
+/* An end that nothing has begun waits for that, until another one wants its place. */
+static void end_span(trace_json *json, const trace_ring *ring, const trace_event *event, int64_t ns)
+{
+    trace_span *span = &json->spans[event->id % TRACE_SPANS];
+
+    if (span->id == event->id) {
+        write_span(json, 'e', span, ring->tid, ns > span->ns ? ns : span->ns);
+        span->id = 0;
+    } else if (span->id && span->is_open) {
+        json->summary.dropped++;
+    } else {
+        *span = (trace_span){event->id, ring->tid, ns, .is_open = false};
+    }
 }
 
 /* ---- kinds ---- */
@@ -232,20 +284,6 @@ static void write_moment(trace_json *json, const trace_ring *ring, const trace_e
     end(json);
 }
 
-static void write_span(trace_json *json, const trace_ring *ring, const trace_event *event,
-                       const char *text, int64_t ns)
-{
-    bool begins = event->kind == TRACE_E_SPAN_BEGIN;
-
-    begin(json, begins ? 'b' : 'e', ring->tid, ns);
-    add(json, ",\"cat\":\"span\",\"id\":\"%llx\"", (unsigned long long)event->id);
-    if (begins)
-        add_name(json, "", event, text);
-    else
-        add(json, ",\"name\":\"\"");
-    end(json);
-}
-
 void blz__trace_json_event(trace_json *json, const trace_ring *ring, const trace_event *event,
                            const char *text, int64_t ns)
 {
@@ -273,8 +311,10 @@ void blz__trace_json_event(trace_json *json, const trace_ring *ring, const trace
         write_moment(json, ring, event, text, ns);
         break;
     case TRACE_E_SPAN_BEGIN:
+        begin_span(json, ring, event, text, ns);
+        break;
     case TRACE_E_SPAN_END:
-        write_span(json, ring, event, text, ns);
+        end_span(json, ring, event, ns);
         break;
     }
 }
@@ -284,7 +324,8 @@ void blz__trace_json_event(trace_json *json, const trace_ring *ring, const trace
 void blz__trace_json_begin(trace_json *json)
 {
     add(json,
-        "[\n{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"ts\":0,\"name\":\"process_name\","
+        "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+        "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"ts\":0,\"name\":\"process_name\","
         "\"args\":{\"name\":\"blitz\"}}",
         json->pid);
 }
@@ -317,8 +358,17 @@ void blz__trace_json_cut(trace_json *json, const trace_ring *ring, int64_t ns)
     end(json);
 }
 
+void blz__trace_json_cut_spans(trace_json *json, int64_t ns)
+{
+    for (int i = 0; i < TRACE_SPANS; i++) {
+        const trace_span *span = &json->spans[i];
+        if (span->id && span->is_open)
+            write_span(json, 'e', span, span->tid, ns > span->ns ? ns : span->ns);
+    }
+}
+
 void blz__trace_json_end(trace_json *json)
 {
-    add(json, "\n]\n");
+    add(json, "\n]}\n");
     blz__trace_json_flush(json);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events as text: the array format of Chrome's traces. Between the files of the trace. */
+/* Events as text: the format of Chrome's traces. Between the files of the trace. */
 #ifndef BLZ_OBSERVE_TRACE_JSON_H
 #define BLZ_OBSERVE_TRACE_JSON_H
 
 #include "observe/trace_ring.h"
 
-enum { TRACE_JSON_ROOM = 32 * 1024, TRACE_ARROWS = 4096 };
+enum { TRACE_JSON_ROOM = 32 * 1024, TRACE_ARROWS = 4096, TRACE_SPANS = 1024 };
 
 /* One end of an arrow, until the other one is known. */
 typedef struct trace_arrow {
@@ -17,6 +17,16 @@ typedef struct trace_arrow {
     int64_t ns;
 } trace_arrow;
 
+/* A span that has begun; or the end of one whose begin is not known yet. */
+typedef struct trace_span {
+    uint64_t id; /* 0: nothing here */
+    uint64_t tid;
+    int64_t ns;
+    bool is_open; /* has begun */
+    uint8_t len;
+    char name[TRACE_TEXT];
+} trace_span;
+
 typedef struct trace_json {
     int (*write)(void *arg, const char *text, size_t len);
     void *arg;
@@ -25,6 +35,7 @@ typedef struct trace_json {
     size_t len;
     blz_trace_summary summary;
     trace_arrow arrows[TRACE_ARROWS];
+    trace_span spans[TRACE_SPANS];
     char text[TRACE_JSON_ROOM];
 } trace_json;
 
@@ -38,8 +49,9 @@ void blz__trace_json_event(trace_json *json, const trace_ring *ring, const trace
 /* That many events are missing here. */
 void blz__trace_json_dropped(trace_json *json, const trace_ring *ring, uint64_t count, int64_t ns);
 
-/* What began and is still going on when the trace ends. */
+/* What began and is still going on when the trace ends: on a thread, and spans. */
 void blz__trace_json_cut(trace_json *json, const trace_ring *ring, int64_t ns);
+void blz__trace_json_cut_spans(trace_json *json, int64_t ns);
 
 void blz__trace_json_end(trace_json *json);
 

@@ -125,7 +125,7 @@ static void assert_sound(void)
         thread = thread_of(threads, tid ? tid : UINT64_MAX);
         if (!strchr("BEXi", ph))
             continue;
-        assert_true(ts >= thread->ts);
+        assert_true(ts > thread->ts || (ph == 'E' && ts == thread->ts)); /* E: cut at the end */
         thread->ts = ts;
         thread->depth += ph == 'B' ? 1 : ph == 'E' ? -1 : 0;
         assert_true(thread->depth >= 0);
@@ -136,7 +136,7 @@ static void assert_sound(void)
     assert_int_equal(arrows('f', to), n);
     assert_int_equal(n, got.summary.arrows);
     assert_memory_equal(from, to, n * sizeof *from);
-    assert_string_equal(got.text + got.len - 3, "\n]\n");
+    assert_string_equal(got.text + got.len - 4, "\n]}\n");
 }
 
 /* ---- what is recorded ---- */
@@ -271,6 +271,18 @@ static void spans_end_in_the_trace_that_they_began_in(void **state)
     assert_int_not_equal(first, second);
     assert_int_equal(count("\"ph\":\"b\""), 1);
     assert_int_equal(count("\"ph\":\"e\""), 1);
+    assert_int_equal(count("\"name\":\"second\""), 2);
+}
+
+static void a_span_that_is_open_when_the_trace_ends_is_cut(void **state)
+{
+    (void)state;
+    start();
+    assert_int_not_equal(blz_trace_begin("still open"), 0);
+    stop();
+    assert_int_equal(count("\"ph\":\"b\""), 1);
+    assert_int_equal(count("\"ph\":\"e\""), 1);
+    assert_int_equal(count("\"name\":\"still open\""), 2);
 }
 
 /* ---- too much ---- */
@@ -284,16 +296,28 @@ static int keep_when_allowed(void *arg, const char *text, size_t len)
     return keep(arg, text, len);
 }
 
-static void a_full_ring_drops_events_and_says_how_many(void **state)
+/* What is recorded from here on stays in the rings until `may_write`. */
+static void hold_the_writer(void)
+{
+    event_wait(&writing, 1);
+}
+
+static void start_held(size_t events)
 {
     blz_trace_options options = with_memory(small);
 
-    (void)state;
     options.write = keep_when_allowed;
-    options.events = 64;
+    options.events = events;
     got.len = 0;
-    assert_int_equal(blz_trace_start(&options), 0);
-    event_wait(&writing, 1);
+    writing = may_write = (struct event)EVENT_INIT;
+    check(blz_trace_start(&options) == 0);
+}
+
+static void a_full_ring_drops_events_and_says_how_many(void **state)
+{
+    (void)state;
+    start_held(64);
+    hold_the_writer();
     for (int i = 0; i < 1000; i++)
         blz_trace_mark("");
     event_post(&may_write);
@@ -302,6 +326,55 @@ static void a_full_ring_drops_events_and_says_how_many(void **state)
     assert_int_equal(count("\"cat\":\"mark\"") + (int)got.summary.dropped, 1000);
     assert_true(got.summary.dropped >= 1000 - 64);
     assert_int_equal(count("events dropped"), 1);
+}
+
+static void *begin_a_span(void *arg)
+{
+    *(uint64_t *)arg = blz_trace_begin("elsewhere");
+    return NULL;
+}
+
+/* The ring of this thread is emptied first. */
+static void a_span_has_its_name_at_both_ends_whichever_comes_first(void **state)
+{
+    const char *begins, *ends;
+    uint64_t span = 0;
+
+    (void)state;
+    start_held(1024);
+    blz_trace_mark("first");
+    hold_the_writer();
+    join_thread(start_thread(begin_a_span, &span));
+    assert_int_not_equal(span, 0);
+    blz_trace_end(span);
+    event_post(&may_write);
+    stop();
+    begins = strstr(got.text, "{\"ph\":\"b\"");
+    ends = strstr(got.text, "{\"ph\":\"e\"");
+    assert_true(begins && ends && begins < ends);
+    assert_int_equal(count("\"name\":\"elsewhere\""), 2);
+    assert_int_equal(got.summary.dropped, 0);
+}
+
+/* An open one keeps its place, which is that of the 1024th after it. */
+static void a_span_whose_place_is_taken_is_dropped_as_a_whole(void **state)
+{
+    blz_trace_options options = with_memory(small);
+    uint64_t open;
+
+    (void)state;
+    options.events = 8192;
+    got.len = 0;
+    assert_int_equal(blz_trace_start(&options), 0);
+    open = blz_trace_begin("open");
+    for (int i = 0; i < 1030; i++)
+        blz_trace_end(blz_trace_begin(""));
+    blz_trace_end(open);
+    stop();
+    assert_int_equal(got.summary.dropped, 2);
+    assert_int_equal(count("\"ph\":\"b\""), 1030);
+    assert_int_equal(count("\"ph\":\"e\""), 1030);
+    assert_int_equal(count("\"name\":\"open\""), 2);
 }
 
 static int64_t mark_a_lot(void *arg)
@@ -314,16 +387,11 @@ static int64_t mark_a_lot(void *arg)
 
 static void a_poll_whose_begin_was_recorded_has_an_end_in_a_full_ring_too(void **state)
 {
-    blz_trace_options options = with_memory(small);
     blz_rt *rt = new_embedded_rt();
 
     (void)state;
-    options.write = keep_when_allowed;
-    options.events = 64;
-    got.len = 0;
-    writing = may_write = (struct event)EVENT_INIT;
-    assert_int_equal(blz_trace_start(&options), 0);
-    event_wait(&writing, 1);
+    start_held(64);
+    hold_the_writer();
     for (int i = 0; i < 3; i++)
         assert_int_equal(BLZ_SPAWN_ON(rt, NULL, calls, .fn = mark_a_lot), 0);
     turn_all(rt);
@@ -531,6 +599,9 @@ int main(void)
         TEST(a_given_name_and_a_mark_may_contain_anything),
         TEST(a_long_name_is_cut),
         TEST(spans_end_in_the_trace_that_they_began_in),
+        TEST(a_span_that_is_open_when_the_trace_ends_is_cut),
+        TEST(a_span_has_its_name_at_both_ends_whichever_comes_first),
+        TEST(a_span_whose_place_is_taken_is_dropped_as_a_whole),
         TEST(a_full_ring_drops_events_and_says_how_many),
         TEST(a_poll_whose_begin_was_recorded_has_an_end_in_a_full_ring_too),
         TEST(threads_without_a_ring_are_counted_as_dropped),
