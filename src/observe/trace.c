@@ -70,13 +70,6 @@ static int64_t time_of(trace_ring *ring, uint64_t ticks)
     return ring->last_ns;
 }
 
-static void copy_text(const trace_ring *ring, uint64_t at, char *text, size_t len)
-{
-    for (size_t done = 0; done < len; done += sizeof(trace_event), at++)
-        memcpy(text + done, &ring->slots[at & (trace.size - 1)],
-               len - done < sizeof(trace_event) ? len - done : sizeof(trace_event));
-}
-
 static void count_depth(trace_ring *ring, const trace_event *event)
 {
     if (event->kind <= TRACE_E_WORK)
@@ -96,20 +89,12 @@ static void show_dropped(trace_ring *ring)
 
 static void empty_ring(trace_ring *ring, uint64_t until_ticks)
 {
-    uint64_t tail = ring->tail;
-    uint64_t head = blz__load(&ring->head, ACQUIRE); /* pairs with the release in put */
     char text[TRACE_TEXT];
+    trace_event event;
 
-    while (tail != head) {
-        trace_event event = ring->slots[tail & (trace.size - 1)];
-        if (event.ticks > until_ticks)
-            break;
-        copy_text(ring, ++tail, text, event.len);
-        tail += (event.len + sizeof event - 1) / sizeof event;
+    while (blz__trace_take(ring, until_ticks, &event, text)) {
         count_depth(ring, &event);
         blz__trace_json_event(trace.json, ring, &event, text, time_of(ring, event.ticks));
-        blz__store(&ring->tail, tail,
-                   RELEASE); /* the slots are the thread's; pairs with has_room */
     }
     show_dropped(ring);
 }

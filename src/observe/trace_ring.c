@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recording: see trace_ring.h. Everything here is called by the thread that an event is about. */
+/*
+ * Recording: see trace_ring.h. Called by the thread that an event is about, but for sessions, which
+ * are opened and closed by who starts and stops the trace, and the writer's side at the end.
+ */
 #include "observe/trace_ring.h"
 
 #include "base/sys.h"
@@ -18,19 +21,19 @@ static _Thread_local struct {
 
 void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max)
 {
-    static uint32_t last_session;
     trace_rings *rings = &blz__trace_rings;
 
     blz__clock_init(&rings->clock);
     blz__lock_acquire(&rings->lock);
+    blz__plain_write(&rings->slots); /* and the others: who claims a ring has had the lock since */
     rings->slots = slots;
     rings->size = size;
     rings->max = max;
     blz__store(&rings->nr, 0u, RELAXED);
     blz__store(&rings->unplaced, (uint64_t)0, RELAXED);
     blz__store(&rings->kick, 0u, RELAXED);
-    last_session += last_session == UINT32_MAX ? 2 : 1;
-    blz__store(&rings->session, last_session, RELEASE); /* pairs with claim and enter: the clock */
+    rings->last_session += rings->last_session == UINT32_MAX ? 2 : 1;
+    blz__store(&rings->session, rings->last_session, RELAXED);
     blz__lock_release(&rings->lock);
 }
 
@@ -46,8 +49,16 @@ void blz__trace_close_session(void)
 
 /* ---- a thread's ring ---- */
 
+#ifdef BLZ_MODEL
+__attribute__((constructor)) static void keep_rings_apart(void)
+{
+    model_thread_local(&mine, sizeof mine);
+}
+#endif
+
 static void reset(trace_ring *ring, trace_event *slots)
 {
+    blz__plain_write(&ring->slots); /* and all the others; the writer looks after `nr` */
     ring->tail_seen = ring->open = 0;
     ring->dropped_shown = ring->depth = 0;
     ring->last_ns = 0;
@@ -66,11 +77,12 @@ static BLZ_NOINLINE bool claim(void)
     uint32_t nr;
 
     blz__lock_acquire(&rings->lock);
-    mine.session = blz__load(&rings->session, ACQUIRE); /* pairs with open_session */
+    mine.session = blz__load(&rings->session, RELAXED);
     mine.ring = NULL;
     nr = blz__load(&rings->nr, RELAXED);
     if (mine.session && nr < rings->max) {
         mine.ring = &rings->all[nr];
+        blz__plain_read(&rings->slots);
         reset(mine.ring, rings->slots + nr * rings->size);
         blz__store(&rings->nr, nr + 1, RELEASE); /* pairs with the writer's acquire */
     }
@@ -115,7 +127,7 @@ static bool has_room(trace_ring *ring, uint64_t wanted)
 
     wanted += ring->open;
     if (ring->head + wanted - ring->tail_seen > size)
-        ring->tail_seen = blz__load(&ring->tail, ACQUIRE); /* pairs with the writer's release */
+        ring->tail_seen = blz__load(&ring->tail, ACQUIRE); /* pairs with the release in take */
     return ring->head + wanted - ring->tail_seen <= size;
 }
 
@@ -131,7 +143,7 @@ static void kick(trace_ring *ring)
 
     if (blz_likely(ring->head - ring->tail_seen <= rings->size / 2))
         return;
-    ring->tail_seen = blz__load(&ring->tail, ACQUIRE); /* pairs with the writer's release */
+    ring->tail_seen = blz__load(&ring->tail, ACQUIRE); /* pairs with the release in take */
     if (ring->head - ring->tail_seen > rings->size / 2 && !blz__load(&rings->kick, RELAXED)) {
         blz__store(&rings->kick, 1u, RELAXED);
         blz__futex_wake(&rings->kick, 1);
@@ -143,13 +155,15 @@ static void put(trace_ring *ring, trace_event *event, const char *text)
     uint64_t mask = blz__trace_rings.size - 1, head = ring->head;
 
     event->ticks = blz__clock_ticks(&blz__trace_rings.clock);
+    blz__plain_write(&ring->slots[head & mask]);
     ring->slots[head++ & mask] = *event;
     for (size_t done = 0; done < event->len; done += sizeof *event) {
         size_t rest = event->len - done;
+        blz__plain_write(&ring->slots[head & mask]);
         memcpy(&ring->slots[head++ & mask], text + done,
                rest < sizeof *event ? rest : sizeof *event);
     }
-    blz__store(&ring->head, head, RELEASE); /* pairs with the writer's acquire */
+    blz__store(&ring->head, head, RELEASE); /* pairs with take */
     kick(ring);
 }
 
@@ -210,4 +224,35 @@ void blz__trace_close(uint32_t ticket, trace_event *event)
         put(ring, event, "");
     }
     leave(ring);
+}
+
+/* ---- the writer's side ---- */
+
+static void copy_text(const trace_ring *ring, uint64_t at, char *text, size_t len)
+{
+    uint64_t mask = blz__trace_rings.size - 1;
+
+    for (size_t done = 0; done < len; done += sizeof(trace_event), at++) {
+        size_t rest = len - done;
+        blz__plain_read(&ring->slots[at & mask]);
+        memcpy(text + done, &ring->slots[at & mask],
+               rest < sizeof(trace_event) ? rest : sizeof(trace_event));
+    }
+}
+
+bool blz__trace_take(trace_ring *ring, uint64_t until_ticks, trace_event *event, char *text)
+{
+    uint64_t mask = blz__trace_rings.size - 1, tail = ring->tail;
+
+    if (blz__load(&ring->head, ACQUIRE) == tail) /* pairs with the release in put */
+        return false;
+    blz__plain_read(&ring->slots);
+    blz__plain_read(&ring->slots[tail & mask]);
+    *event = ring->slots[tail & mask];
+    if (event->ticks > until_ticks)
+        return false;
+    copy_text(ring, tail + 1, text, event->len);
+    /* release: the slots are the thread's again; pairs with has_room and kick */
+    blz__store(&ring->tail, tail + slots_for(event->len), RELEASE);
+    return true;
 }

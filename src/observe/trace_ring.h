@@ -22,7 +22,12 @@
 
 #include <blitz/trace.h>
 
-enum { TRACE_THREADS = 256, TRACE_TEXT = 96 };
+#ifdef BLZ_MODEL
+enum { TRACE_THREADS = 2 };
+#else
+enum { TRACE_THREADS = 256 };
+#endif
+enum { TRACE_TEXT = 96 };
 
 typedef enum trace_kind {
     TRACE_E_POLL,      /* begins; value: name */
@@ -71,7 +76,8 @@ typedef struct trace_ring {
 typedef struct trace_rings {
     trace_ring all[TRACE_THREADS];
     uint32_t session; /* 0: off. Numbers go on from trace to trace */
-    blz__lock lock;   /* of claiming a ring, starting and stopping; held for a moment */
+    uint32_t last_session;
+    blz__lock lock; /* of claiming a ring, starting and stopping; held for a moment */
     uint32_t nr;      /* that are claimed */
     uint32_t max;
     uint32_t kick;     /* futex: the writer should come now */
@@ -93,5 +99,11 @@ uint32_t blz__trace_point(trace_event *event, const char *text);
 /* Records a beginning: the ticket for its end, or 0. And the end, if it still belongs here. */
 uint32_t blz__trace_open(trace_event *event, const char *text);
 void blz__trace_close(uint32_t ticket, trace_event *event);
+
+/*
+ * The oldest event of a ring, with its text, if it was recorded before that time; false: there is
+ * none. [the writer]
+ */
+bool blz__trace_take(trace_ring *ring, uint64_t until_ticks, trace_event *event, char *text);
 
 #endif

@@ -206,6 +206,11 @@ uint64_t blz__thread_id(void)
     return model_thread_id() + 1;
 }
 
+void blz__thread_name(char *out, size_t size)
+{
+    memset(out, 0, size);
+}
+
 bool model_running(void)
 {
     return model__run.active;
