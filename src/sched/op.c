@@ -102,24 +102,36 @@ void blz__op_expect(blz__op *op)
     blz__fetch_add(&op->events, 1u, RELAXED);
 }
 
-void blz__op_event(blz__op *op)
+/* Whether that was the last event. */
+static inline bool count_event(blz__op *op)
+{
+    /* release: the result; pairs with the acquire in blz__op_is_done. The task owns the memory
+     * again as soon as this reaches zero. */
+    return (blz__fetch_sub(&op->events, 1u, ACQ_REL) & ~OP_CANCEL) == 1;
+}
+
+/* As below, and tells the trace; apart, so that it costs the others no room for its call. */
+static BLZ_COLD void event_watched(blz__op *op)
 {
     blz__plain_read(&op->waker);
     blz_waker waker = op->waker;
-    const char *name = NULL;
-    int64_t value = 0;
+    const char *name = op->future.ops->name;
+    int64_t value = op->value;
 
-    if (trace_watched(TRACE_EVENT)) {
-        name = op->future.ops->name;
-        value = op->value;
-    }
-    /* release: the result; pairs with the acquire in blz__op_is_done. The task owns the memory
-     * again as soon as this reaches zero. */
-    uint32_t events = blz__fetch_sub(&op->events, 1u, ACQ_REL);
-
-    if ((events & ~OP_CANCEL) != 1)
-        return;
-    if (blz_unlikely(name != NULL))
+    if (count_event(op)) {
         blz__trace_io(name, value);
-    blz_waker_wake(&waker);
+        blz_waker_wake(&waker);
+    }
+}
+
+void blz__op_event(blz__op *op)
+{
+    if (trace_watched(TRACE_EVENT)) {
+        event_watched(op);
+        return;
+    }
+    blz__plain_read(&op->waker);
+    blz_waker waker = op->waker;
+    if (count_event(op))
+        blz_waker_wake(&waker);
 }

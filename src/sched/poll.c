@@ -116,7 +116,7 @@ static void end_in_pending(blz_worker *w, blz_task *task, blz_cx *cx, uint32_t p
 }
 
 /* The task ran inside the poll of its joiner, who has the only other reference. */
-static void end_joined(blz_task *task, uint32_t unused)
+static BLZ_INLINE void end_joined(blz_task *task, uint32_t unused)
 {
     if (task_state_is_private(&task->state, unused, 2)) {
         task_set_result(task);
@@ -126,17 +126,26 @@ static void end_joined(blz_task *task, uint32_t unused)
     }
 }
 
+/* Whose poll goes on when this one is over, if any does. */
+static inline blz_task *task_around(const blz_cx *joiner, const blz_cx *outer)
+{
+    if (joiner)
+        return joiner->task;
+    return outer ? outer->task : NULL;
+}
+
 /* `joiner`: in whose poll this happens, and on whose budget; or NULL. */
 static BLZ_INLINE trace_outcome poll_task(blz_worker *w, blz_task *task, blz_cx *joiner)
 {
+    const blz_rt *rt = w->rt;
     blz_cx cx = {.task = task,
                  .scope = task->root,
                  .worker = w,
-                 .budget = joiner ? joiner->budget : w->rt->budget,
+                 .budget = joiner ? joiner->budget : rt->budget,
                  .refs_left = TASK_BIAS};
     uint64_t stamp = blz__load(&task->stamp, RELAXED), since, start = 0;
     uint64_t state = task_state_begin(&task->state, joiner ? 2 : 1);
-    uint32_t phase = blz__load(&w->rt->phase, RELAXED);
+    uint32_t phase = blz__load(&rt->phase, RELAXED);
     blz_cx *outer_cx = w->cx;
     bool timed;
 
@@ -160,7 +169,7 @@ static BLZ_INLINE trace_outcome poll_task(blz_worker *w, blz_task *task, blz_cx 
     if (timed)
         timed_end(w, task, start);
     w->cx = outer_cx;
-    blz__store(&w->current, outer_cx ? outer_cx->task : NULL, RELEASE);
+    blz__store(&w->current, task_around(joiner, outer_cx), RELEASE);
     if (joiner)
         joiner->budget = cx.budget;
     if (poll == BLZ_READY) {

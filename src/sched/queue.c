@@ -141,13 +141,11 @@ static BLZ_NOINLINE void queue_foreign(blz_rt *rt, blz_task *task)
     blz_task_unref(task);
 }
 
-void blz__sched_queue(blz_task *task)
+static BLZ_INLINE void queue_task(blz_task *task)
 {
     blz_rt *rt = blz__heap_rt(task);
     blz_worker *w = blz__worker_current();
 
-    if (trace_watched(TRACE_QUEUE))
-        blz__trace_wake(task);
     if (blz_unlikely(blz__load(&task->state, RELAXED) & TASK_PINNED))
         queue_pinned(rt, task);
     else if (blz_likely(w && w->rt == rt))
@@ -156,18 +154,44 @@ void blz__sched_queue(blz_task *task)
         queue_foreign(rt, task);
 }
 
+/* Who traces goes its own way to the end: a call in the middle would cost every wake-up a frame. */
+static BLZ_COLD void queue_watched(blz_task *task)
+{
+    blz__trace_wake(task);
+    queue_task(task);
+}
+
+void blz__sched_queue(blz_task *task)
+{
+    if (trace_watched(TRACE_QUEUE))
+        queue_watched(task);
+    else
+        queue_task(task);
+}
+
+static BLZ_COLD void push_back_watched(blz_worker *w, blz_task *task)
+{
+    blz__trace_wake(task);
+    blz__worker_push_back(w, task);
+}
+
+void blz__worker_wake_back(blz_worker *w, blz_task *task)
+{
+    if (trace_watched(TRACE_QUEUE))
+        push_back_watched(w, task);
+    else
+        blz__worker_push_back(w, task);
+}
+
 void blz__sched_queue_joiner(blz_task *task)
 {
     blz_worker *w = blz__worker_current();
 
     if (w && w->rt == blz__heap_rt(task) && !runq_is_empty(&w->ring) &&
-        !(blz__load(&task->state, RELAXED) & TASK_PINNED)) {
-        if (trace_watched(TRACE_QUEUE))
-            blz__trace_wake(task);
-        blz__worker_push_back(w, task);
-    } else {
+        !(blz__load(&task->state, RELAXED) & TASK_PINNED))
+        blz__worker_wake_back(w, task);
+    else
         blz__sched_queue(task); /* nothing else to do here: it is next, and stays here */
-    }
 }
 
 /* ---- mailbox and commands ---- */

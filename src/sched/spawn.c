@@ -85,6 +85,13 @@ static void unprepare(const blz_spawn_args *args, blz_task *task)
         blz__task_destroy(task);
 }
 
+/* Apart, with all that follows: the common way then needs no room for a call in its middle. */
+static BLZ_COLD void push_watched(blz_worker *w, blz_task *task)
+{
+    blz__trace_spawn(task);
+    blz__worker_push(w, task);
+}
+
 /* From a worker, with nothing special: the common case. */
 static inline int spawn_plain(blz_worker *w, const void *frame, size_t size, size_t total,
                               blz_handle *handle, const char *origin)
@@ -103,8 +110,9 @@ static inline int spawn_plain(blz_worker *w, const void *frame, size_t size, siz
     blz__store(&task->state, task_state_new(handle != NULL, false), RELEASE);
     blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
     if (trace_watched(TRACE_QUEUE))
-        blz__trace_spawn(task);
-    blz__worker_push(w, task);
+        push_watched(w, task);
+    else
+        blz__worker_push(w, task);
     return 0;
 }
 
@@ -153,6 +161,12 @@ static void stamp_foreign(const blz_rt *rt, blz_task *task, uint64_t id)
     blz__store(&task->stamp, id % SAMPLE_INTERVAL ? 0 : blz__clock_ticks(&rt->clock) | 1, RELAXED);
 }
 
+static BLZ_COLD void inject_watched(inject *q, blz_task *task)
+{
+    blz__trace_spawn(task);
+    blz__inject_spawn_locked(q, task);
+}
+
 /* With nothing special and little to copy: all under one lock. */
 static int spawn_remote_plain(blz_rt *rt, const void *frame, size_t size, size_t total,
                               blz_handle *handle, const char *origin)
@@ -172,8 +186,9 @@ static int spawn_remote_plain(blz_rt *rt, const void *frame, size_t size, size_t
             *handle = (blz_handle){task, 0};
         blz__store(&task->state, task_state_new(handle != NULL, false), RELEASE); /* see prepare */
         if (trace_watched(TRACE_QUEUE))
-            blz__trace_spawn(task);
-        blz__inject_spawn_locked(&rt->inject, task);
+            inject_watched(&rt->inject, task);
+        else
+            blz__inject_spawn_locked(&rt->inject, task);
     } else if (task) {
         blz__heap_free_local(&rt->foreign_heap, task, &removed);
     }

@@ -111,13 +111,10 @@ static void wake_task(blz_worker *w, blz_waker *waker)
         return;
     }
     action = task_state_wake_group(&task->state, group, true);
-    if (action == TASK_QUEUE) {
-        if (trace_watched(TRACE_QUEUE))
-            blz__trace_wake(task);
-        blz__worker_push_back(w, task);
-    } else {
+    if (action == TASK_QUEUE)
+        blz__worker_wake_back(w, task);
+    else
         task_act(task, action);
-    }
 }
 
 static void dispatch(blz_worker *w, wheel_fired *fired, size_t n)

@@ -138,9 +138,11 @@ blz_task *blz__worker_take_share(blz_worker *w);
 int blz__worker_spawn(blz_worker *w, const void *frame, size_t size, blz_handle *handle,
                       const char *site);
 
-/* Queues. push: in front (LIFO slot); push_back: behind. [owner] */
+/* Queues. push: in front (LIFO slot); push_back: behind; wake_back: behind, who has been woken.
+ * [owner] */
 void blz__worker_push(blz_worker *w, blz_task *task);
 void blz__worker_push_back(blz_worker *w, blz_task *task);
+void blz__worker_wake_back(blz_worker *w, blz_task *task);
 
 /* Opens its driver, which it has none of yet. 0 or a negative errno. [owner; or any thread, before
  * the worker runs] */

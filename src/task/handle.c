@@ -15,14 +15,14 @@
 
 /* ---- the end of a handle ---- */
 
-static void drop_ref(blz_task *task)
+static inline void drop_ref(blz_task *task)
 {
     if (task_state_is_last(&task->state) || task_state_unref(&task->state, 1))
         blz__task_destroy(task);
 }
 
 /* The task is complete: take its result, and the handle's reference unless it is kept. */
-static void collect(blz_handle *handle, bool keep)
+static inline void collect(blz_handle *handle, bool keep)
 {
     blz_task *task = handle->task;
 
@@ -63,12 +63,6 @@ void blz_handle_cancel(blz_handle *handle)
 
 enum { JOIN_START, JOIN_WAITING, JOIN_CANCELLED };
 
-static blz_poll join_ready(blz_handle_join_op *join)
-{
-    collect(join->handle, join->keep);
-    return blz_future_done(&join->future, 0);
-}
-
 /* Leaves our waker in the task's slot. False: the task is complete. */
 static bool leave_waker(blz_task *task, blz_waker waker)
 {
@@ -80,22 +74,20 @@ static bool leave_waker(blz_task *task, blz_waker waker)
     return false;
 }
 
-static blz_poll join_start(blz_handle_join_op *join, blz_cx *cx)
+/* Whether the task is complete. If not, our waker is in its slot, unless the budget is used up. */
+static inline bool join_start(blz_handle_join_op *join, blz_cx *cx)
 {
     blz_task *task = join->handle->task;
 
-    if (!task)
-        return blz_future_done(&join->future, -EINVAL);
     if (!blz_coop_take(cx))
-        return BLZ_PENDING;
+        return false;
     if (task_state_is_complete(&task->state) ||
-        (cx->worker && blz__sched_run_joined(cx, task) && task_state_is_complete(&task->state)))
-        return join_ready(join);
-    if (!leave_waker(task, blz_cx_waker(cx)))
-        return join_ready(join);
+        (cx->worker && blz__sched_run_joined(cx, task) && task_state_is_complete(&task->state)) ||
+        !leave_waker(task, blz_cx_waker(cx)))
+        return true;
     join->future.line = JOIN_WAITING;
     blz_coop_give_back(cx);
-    return BLZ_PENDING;
+    return false;
 }
 
 static blz_poll join_poll(blz_future *future, blz_cx *cx)
@@ -104,14 +96,19 @@ static blz_poll join_poll(blz_future *future, blz_cx *cx)
 
     switch (future->line) {
     case JOIN_START:
-        return join_start(join, cx);
+        if (!join->handle->task)
+            return blz_future_done(future, -EINVAL);
+        if (!join_start(join, cx))
+            return BLZ_PENDING;
+        break;
     case JOIN_CANCELLED:
         return blz_future_done(future, -ECANCELED);
-    default:
-        if (task_state_is_complete(&join->handle->task->state))
-            return join_ready(join);
-        return BLZ_PENDING; /* our waker is in the slot, and we are always the same task */
+    default: /* our waker is in the slot, and we are always the same task */
+        if (!task_state_is_complete(&join->handle->task->state))
+            return BLZ_PENDING;
     }
+    collect(join->handle, join->keep);
+    return blz_future_done(future, 0);
 }
 
 /* Takes the waker back; if the task was faster, the real result stands. */

@@ -49,11 +49,14 @@ def probes_fire_where_somebody_listens(folder, library):
     if not shutil.which("gdb"):
         print("no gdb: whether they fire was not tried")
         return
-    commands = ["set breakpoint pending on"]
+    commands = ["set breakpoint pending on", "handle SIGCONT nostop noprint"]
     for probe in ("task_spawn", "task_end", "timer_fire"):
         commands += [f"tbreak -probe-stap blitz:{probe}"]
-    commands += ["run"] + ["echo >>>\\n", "info symbol $pc", "print $_probe_argc",
-                           "print $_probe_arg0", "print (char *) $_probe_arg1", "continue"] * 3
+    for onwards in ("run", "continue", "continue"):
+        commands += [onwards, "echo >>>\\n", "info symbol $pc", "print $_probe_argc",
+                     "print $_probe_arg0", "print (char *) $_probe_arg1"]
+    # Not to the end: gdb may stumble over threads that end while it lets them go on.
+    commands += ["kill"]
     words = ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off"]
     for command in commands:
         words += ["-ex", command]
@@ -68,7 +71,6 @@ def probes_fire_where_somebody_listens(folder, library):
     assert re.search(r'"root at .*traced.c:\d+"', stops[1]), said
     rest = stops[2] + stops[3]
     assert "trace_timer in section" in rest and re.search(r"trace_poll_end \+ \d+ in section", rest), said
-    assert "exited normally" in said, said
 
 
 def main():
