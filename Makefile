@@ -23,9 +23,14 @@ ifneq ($(compiler),)
 export CC
 endif
 
-configure = mkdir -p $(BUILD) && \
+configure = mkdir -p $(BUILD) && : >$(BUILD)/configure.log || \
+    { echo "No way to write to $(BUILD). Another place: make $@ BUILD=/tmp/blitz-build" >&2; exit 1; }; \
     cmake --preset $(PRESET) -B $(BUILD) $(CONFIGURE_ARGS) >$(BUILD)/configure.log 2>&1 || \
-    { cat $(BUILD)/configure.log; exit 1; }
+    { cat $(BUILD)/configure.log >&2; exit 1; }
+
+# What sudo has built belongs to whoever called it, and can be built again without sudo.
+give_back = if [ -n "$$SUDO_UID" ] && [ "$$(id -u)" = 0 ]; then \
+    chown -R "$$SUDO_UID:$$SUDO_GID" $(BUILD); fi
 
 .PHONY: build tests run test fuzz mutants bench lint site soak install clean
 
@@ -33,8 +38,14 @@ build:
 	@tools/bootstrap build
 	@$(configure)
 	@cmake --build $(BUILD) -j $(JOBS) --target product
+	@$(give_back)
 
-run: build
+# The demo, with the library under it and nothing else.
+run:
+	@tools/bootstrap build
+	@$(configure)
+	@cmake --build $(BUILD) -j $(JOBS) --target example_demo
+	@$(give_back)
 	@$(BUILD)/examples/demo $(ARGS)
 
 # The library, the examples and every test program; or the TARGETS.
@@ -99,8 +110,11 @@ BAD = UNDER='tools/stall --hogs' \
     ARGS='-L "unit|fault|stress" -E "frames|compile_fail" --repeat until-fail:5'
 
 install: CONFIGURE_ARGS += -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-install: build
-	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)
+install:
+	@tools/bootstrap build
+	@$(configure)
+	@cmake --build $(BUILD) -j $(JOBS) --target blitz blitz_static
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD); status=$$?; $(give_back); exit $$status
 
 clean:
 	rm -rf build build-*
