@@ -58,6 +58,8 @@ tests:
 # more than there are cores: some only wait. UNDER='tools/stall --hogs' runs them on a bad machine.
 test: tests
 	@MODEL_SECONDS=$${MODEL_SECONDS:-1} $(UNDER) ctest --test-dir $(BUILD) -j $(TEST_JOBS) --output-on-failure --no-tests=error $(ARGS)
+	@sed -n '/^[0-9/]* Testing: /h; /^skipped: /{G; s/skipped: \(.*\)\n.*Testing: \(.*\)/\2 was skipped: \1/p; }' \
+	    $(BUILD)/Testing/Temporary/LastTest.log
 
 # New inputs for everything that parses; `make fuzz ARGS='http --seconds 600'`.
 fuzz:
@@ -114,7 +116,10 @@ install:
 	@tools/bootstrap build
 	@$(configure)
 	@cmake --build $(BUILD) -j $(JOBS) --target blitz blitz_static
-	@DESTDIR=$(DESTDIR) cmake --install $(BUILD); status=$$?; $(give_back); exit $$status
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) >$(BUILD)/install.log; status=$$?; $(give_back); \
+	    if [ $$status != 0 ]; then echo "Not installed into $(DESTDIR)$(PREFIX): without sudo?" >&2; fi; exit $$status
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi # programs find libblitz.so
+	@echo "Installed into $(DESTDIR)$(PREFIX); $(BUILD)/install_manifest.txt lists the files"
 
 clean:
 	rm -rf build build-*

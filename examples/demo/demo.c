@@ -15,17 +15,24 @@
 
 enum { GRACE_SECONDS = 5 };
 
+static const char usual_console[] = "127.0.0.1:6669"; /* where blitz-top looks, too */
+
 /* ---- listening ---- */
 
 static void complain(uint16_t port, int error)
 {
-    if (error == -EADDRINUSE)
+    blz_rt *rt = blz_rt_current();
+
+    if (strcmp(blz_rt_backend(rt), "none") == 0)
+        fprintf(stderr, "demo: no I/O: %s\n", blz_rt_backend_reason(rt));
+    else if (error == -EADDRINUSE)
         fprintf(stderr,
                 "demo: another program listens on port %u. Choose another port:\n"
                 "    demo --port %u          make run ARGS='--port %u'\n",
                 port, port + 1u, port + 1u);
     else
-        fprintf(stderr, "demo: cannot listen on port %u: %s\n", port, blz_strerror(error));
+        fprintf(stderr, "demo: cannot listen on port %u: %s%s\n", port, blz_strerror(error),
+                error == -EACCES ? "; try one above 1023" : "");
 }
 
 /* A socket for each worker shares the port; but nobody else shall share it by accident. */
@@ -92,6 +99,7 @@ static void open_console(const char *address)
 {
     blz_console *console;
     char at[BLZ_ADDR_TEXT] = "?";
+    bool usual = strcmp(address, usual_console) == 0;
     blz_addr addr;
     int rc;
 
@@ -102,7 +110,9 @@ static void open_console(const char *address)
                                                 .title = "demo",
                                                 .until_rt_ends = true});
     if (rc < 0) {
-        printf("No console at %s: %s\n", address, blz_strerror(rc));
+        printf("No console at %s: %s. ", address, blz_strerror(rc));
+        puts(rc == -EADDRINUSE ? "--console 127.0.0.1:0 takes a port that is free"
+                               : "It can be at 127.0.0.1:PORT, or at a path for a Unix socket");
         return;
     }
     blz_console_addr(console, &addr);
@@ -110,7 +120,8 @@ static void open_console(const char *address)
     if (blz_addr_family(&addr) == BLZ_ADDR_UNIX)
         printf("Console at %s: blitz-top %s\n", at, at);
     else
-        printf("Console at http://%s/ : workers, tasks and what they wait for, live\n", at);
+        printf("Console at http://%s/ ; in a terminal: tools/blitz-top%s%s\n", at,
+               usual ? "" : " ", usual ? "" : at);
 }
 
 static void greet(const blz_listener *listener)
@@ -196,7 +207,8 @@ static const char usage[] =
     "  --workers N   default: as many as there are CPUs\n"
     "  --backend B   default: the best that works here\n"
     "  --hurry N     clients have only the Nth part of the usual time\n"
-    "  --console A   show the program there, or at BLZ_CONSOLE; default 127.0.0.1:6669; or none\n";
+    "  --console A   show the program there, or at BLZ_CONSOLE; default 127.0.0.1:6669; or none\n"
+    "  --help        say this\n";
 
 struct settings {
     uint16_t port;
@@ -218,6 +230,10 @@ static bool parse_option(struct settings *settings, int option)
 {
     unsigned long n = 0;
 
+    if (option == 'H') {
+        fputs(usage, stdout);
+        exit(0);
+    }
     if (option == 'b' || option == 'c') {
         *(option == 'b' ? &settings->options.backend : &settings->console) = optarg;
         return true;
@@ -236,9 +252,13 @@ static bool parse_option(struct settings *settings, int option)
 static bool parse_options(struct settings *settings, int argc, char **argv)
 {
     static const struct option names[] = {
-        {"port", required_argument, NULL, 'p'},    {"workers", required_argument, NULL, 'w'},
-        {"backend", required_argument, NULL, 'b'}, {"hurry", required_argument, NULL, 'h'},
-        {"console", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0},
+        {"port", required_argument, NULL, 'p'},
+        {"workers", required_argument, NULL, 'w'},
+        {"backend", required_argument, NULL, 'b'},
+        {"hurry", required_argument, NULL, 'h'},
+        {"console", required_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'H'},
+        {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -253,7 +273,7 @@ int main(int argc, char **argv)
     const char *console = getenv("BLZ_CONSOLE");
     struct settings settings = {.port = 8080,
                                 .hurry = 1,
-                                .console = console ? console : "127.0.0.1:6669"};
+                                .console = console ? console : usual_console};
     struct server server = {.started_ns = blz_now()};
     int64_t rc;
 

@@ -179,7 +179,7 @@ query() {
 test_pq_query() {
     bin=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -1)
     [ -x "$bin/initdb" ] || bin=$(dirname "$(command -v postgres || echo /none/postgres)")
-    [ -x "$bin/initdb" ] || skip "no PostgreSQL server"
+    [ -x "$bin/initdb" ] || skip "no PostgreSQL server (Debian: postgresql)"
     if [ "$(id -u)" = 0 ]; then
         id postgres >/dev/null 2>&1 || skip "no user for the server"
         command -v setpriv >/dev/null || skip "no setpriv"
