@@ -120,8 +120,8 @@ static void open_console(const char *address)
     if (blz_addr_family(&addr) == BLZ_ADDR_UNIX)
         printf("Console at %s: blitz-top %s\n", at, at);
     else
-        printf("Console at http://%s/ ; in a terminal: tools/blitz-top%s%s\n", at,
-               usual ? "" : " ", usual ? "" : at);
+        printf("Console at http://%s/ ; in a terminal: tools/blitz-top%s%s\n", at, usual ? "" : " ",
+               usual ? "" : at);
 }
 
 static void greet(const blz_listener *listener)
