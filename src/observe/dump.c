@@ -157,16 +157,12 @@ static void visit(void *arg, blz_task *task)
 static void walk(struct dump *d)
 {
     blz_rt *rt = d->rt;
-    uint32_t phase = blz__load(&rt->phase, RELAXED);
 
     d->len = 0;
     d->now = blz__clock_ticks(&rt->clock);
     blz__rt_walk(rt, visit, d);
     for (blz_task *task = task_list_take(&d->woken); task; task = task_list_take(&d->woken))
         blz__sched_queue(task);
-    /* A shutdown that began meanwhile may have passed by the task that we had claimed. */
-    if (blz__load(&rt->phase, SEQ_CST) != phase)
-        blz__rt_cancel_idle(rt);
 }
 
 int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg)

@@ -3,7 +3,8 @@
  * Tasks as data; see observe.h. As in the dump (dump.c), a task that waits is claimed, so that
  * nobody polls it, its futures are read, and it is let go; of those that run or are queued only the
  * header is read. All of it happens under the walk lock of the heap, for a bounded number of blocks
- * at a time; tasks that were woken while we had them are queued after the lock.
+ * at a time; tasks that were woken while we had them are queued after the lock. A shutdown cancels
+ * tasks under the same lock, so it never passes by one that is claimed here.
  */
 #include "observe/observe.h"
 
@@ -167,7 +168,6 @@ size_t blz__observe_step(observe_walk *walk, struct observed_task *out, size_t m
 {
     struct step step = {.walk = walk, .woken = {NULL, NULL, 0}};
     blz_rt *rt = walk->rt;
-    uint32_t phase = blz__load(&rt->phase, RELAXED);
 
     walk->out = out;
     walk->room = max;
@@ -177,9 +177,6 @@ size_t blz__observe_step(observe_walk *walk, struct observed_task *out, size_t m
         blz__heap_walk_step(heap_of(rt, walk->heap), &walk->cursor, OBSERVE_BLOCKS, visit, &step);
     for (blz_task *task = task_list_take(&step.woken); task; task = task_list_take(&step.woken))
         blz__sched_queue(task);
-    /* A shutdown that began meanwhile may have passed by a task that we had claimed. */
-    if (blz__load(&rt->phase, SEQ_CST) != phase) /* pairs with enter_phase in shutdown.c */
-        blz__rt_cancel_idle(rt);
     if (!*more)
         *more = next_heap(walk);
     return walk->count;

@@ -78,7 +78,7 @@ typedef struct trace_rings {
     uint32_t session; /* 0: off. Numbers go on from trace to trace */
     uint32_t last_session;
     blz__lock lock; /* of claiming a ring, starting and stopping; held for a moment */
-    uint32_t nr;      /* that are claimed */
+    uint32_t nr;    /* that are claimed */
     uint32_t max;
     uint32_t kick;     /* futex: the writer should come now */
     uint64_t unplaced; /* events of threads without a ring */

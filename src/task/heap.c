@@ -70,6 +70,7 @@ static void cursors_leave(blz__heap *heap, const struct blz__chunk *chunk)
 {
     for (heap_cursor *cursor = heap->cursors; cursor; cursor = cursor->next)
         if (cursor->chunk == chunk) {
+            blz__plain_write(&cursor->chunk);
             cursor->chunk = chunk->next_all;
             cursor->block = 0;
         }
@@ -321,6 +322,7 @@ bool blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
             cursor->block = 0;
         }
     }
+    blz__plain_read(&cursor->chunk);
     more = cursor->chunk != NULL; /* it may be moved on as soon as the lock is released */
     blz__lock_release(&heap->walk_lock);
     return more;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rings of a trace (src/observe/trace_ring.c): a thread fills its own while the writer, which is
- * the test, empties it, and while sessions end and begin. What was said to be recorded comes out,
- * once, whole and in order; what begins has its end; nobody touches slots that are freed, and
+ * The rings of a trace (src/observe/trace_ring.c): a thread fills its own while the writer, which
+ * is the test, empties it, and while sessions end and begin. What was said to be recorded comes
+ * out, once, whole and in order; what begins has its end; nobody touches slots that are freed, and
  * nothing of one session gets into the next.
  */
 #include "observe/trace_ring.h"
