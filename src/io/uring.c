@@ -22,7 +22,9 @@
 #include "base/sanitize.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -81,6 +83,32 @@ static int init_any_ring(struct uring_driver *d, const blz_options *options)
     return rc;
 }
 
+/* Whether the limit on locked memory has room for a ring, if nobody else has locked any. */
+static bool limit_has_room(const blz_options *options)
+{
+    struct rlimit limit;
+    uint64_t cq = options->max_io_completions ? options->max_io_completions : CQ_ENTRIES;
+    uint64_t bytes = cq * sizeof(struct io_uring_cqe) + SQ_ENTRIES * sizeof(struct io_uring_sqe);
+
+    return getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur >= bytes;
+}
+
+/*
+ * Rings count as locked memory, of which a user who is not root may have little; and the kernel
+ * gives back that of a ring some time after it was closed. So whoever closes runtimes and opens
+ * others, or starts a program again and again, is out of it for a moment.
+ */
+static int init_ring_patiently(struct uring_driver *d, const blz_options *options)
+{
+    int rc = init_any_ring(d, options);
+
+    for (int ms = 1; rc == -ENOMEM && ms <= 256 && limit_has_room(options); ms *= 2) {
+        poll(NULL, 0, ms);
+        rc = init_any_ring(d, options);
+    }
+    return rc;
+}
+
 static int uring_open(blz__driver **driver, const blz_options *options,
                       const blz_allocator *allocator)
 {
@@ -93,7 +121,7 @@ static int uring_open(blz__driver **driver, const blz_options *options,
     rc = blz__epoll_set_open(&d->set, &blz__uring_driver, options, allocator);
     if (rc < 0)
         goto out_driver;
-    rc = init_any_ring(d, options);
+    rc = init_ring_patiently(d, options);
     if (rc < 0)
         goto out_set;
     *driver = uring_base(d);

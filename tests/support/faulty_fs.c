@@ -80,6 +80,9 @@ WRAP(FAULTY_UTIMENSAT, int, -1, utimensat,
 WRAP(FAULTY_READLINK, ssize_t, -1, readlink, (const char *path, char *buf, size_t size),
      (path, buf, size))
 WRAP(FAULTY_REALPATH, char *, NULL, realpath, (const char *path, char *buf), (path, buf))
+/* What realpath is with _FORTIFY_SOURCE. */
+WRAP(FAULTY_REALPATH, char *, NULL, __realpath_chk, (const char *path, char *buf, size_t size),
+     (path, buf, size))
 WRAP(FAULTY_READDIR, struct dirent *, NULL, readdir, (DIR * dir), (dir))
 WRAP(FAULTY_GETRANDOM, ssize_t, -1, getrandom, (void *buf, size_t size, unsigned flags),
      (buf, size, flags))

@@ -40,7 +40,7 @@ foreach(source IN LISTS fault)
             unlinkat getdents64 fdopendir copy_file_range recv send splice sendfile poll
             inotify_init1 inotify_add_watch
             inotify_rm_watch read write close fdatasync fallocate fchmod futimens flock lseek fstatfs
-            fstatat stat unlink rmdir rename link symlink chmod faccessat utimensat readlink realpath
+            fstatat stat unlink rmdir rename link symlink chmod faccessat utimensat readlink realpath __realpath_chk
             readdir getrandom fcntl ioctl blz__uring_prep_file
             waitid blz_fd_attach blz_fd_attach_to blz_fd_readable)
         target_link_options(fault_${name} PRIVATE LINKER:--wrap=${call})
