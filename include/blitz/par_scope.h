@@ -121,8 +121,9 @@ BLZ_API bool blz_par_yield(blz_par *par);
  * Calls fn(par, arg) once in each thread of the pool, and returns when all have returned; guests
  * are not among them. A thread that is busy calls it when it has nothing else to do. NULL: the
  * default pool. 0; -EDEADLK, and nothing is called: within a job or a task that was taken from
- * another thread, or in an isolated region; -EOWNERDEAD, -EAGAIN: as blz_pool_run. [any thread; in
- * a computation, not in its branches and tasks]
+ * another thread, or in an isolated region, of whatever pool, or in a computation that was begun in
+ * another pool from there; -EOWNERDEAD, -EAGAIN: as blz_pool_run. [any thread; in a computation,
+ * not in its branches and tasks]
  */
 BLZ_API int blz_pool_broadcast(blz_pool *pool, blz_par_fn fn, void *arg);
 

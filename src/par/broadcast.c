@@ -8,8 +8,9 @@
  * called it. A worker looks for them where it looks for any other work, before it sleeps the last
  * time; those that sleep are woken, all of them.
  *
- * Workers that wait for a stolen job call it afterwards. That is why who is in such a job may not
- * broadcast: they might wait for each other.
+ * Workers that wait for a stolen job call it afterwards, and those that wait for another pool in an
+ * isolated region, too. That is why who is in such a job or region may not broadcast, in whatever
+ * pool it has got to from there: they might wait for each other.
  */
 #include "par/pool.h"
 
@@ -113,16 +114,6 @@ static void wake_all(blz_pool *pool)
         blz__par_sleep_wake(&pool->sleep, i);
 }
 
-/* Whether this worker has something that others may be waiting for before they call it. */
-static bool is_awaited(const worker *w)
-{
-    const task_frame *frame = w->tasks.frame;
-
-    while (frame->is_root)
-        frame = frame->outer;
-    return frame != &w->tasks.base;
-}
-
 int blz_pool_broadcast(blz_pool *named, blz_par_fn fn, void *arg)
 {
     blz_pool *pool = named ? named : blz_pool_default();
@@ -134,7 +125,7 @@ int blz_pool_broadcast(blz_pool *named, blz_par_fn fn, void *arg)
         return -EAGAIN;
     if (pool_is_forked(pool))
         return -EOWNERDEAD;
-    if (here && (w->isolated || is_awaited(w)))
+    if ((w && w->isolated) || blz__par_is_awaited())
         return -EDEADLK;
     b.left = pool->nr_workers;
     if (w) {

@@ -85,6 +85,8 @@ blz_par *blz_pool_enter(blz_pool *named)
     blz__plain_write(&w->outer);
     w->outer = blz__par_current;
     blz__store(&w->isolated, w->outer ? worker_of(w->outer)->isolated : 0, RELAXED);
+    /* As deep as its thread, which counts down in all contexts that it has then. */
+    blz__store(&w->depth, w->outer ? worker_of(w->outer)->depth : 0, RELAXED);
     blz__par_current = &w->ring.own;
     blz__par_fresh_fuel(w, true);
     return blz__par_current;
@@ -184,10 +186,29 @@ worker *blz__par_serving(void)
     return serving;
 }
 
+/* Whether this worker has something that others may be waiting for. */
+static bool has_taken(const worker *w)
+{
+    const task_frame *frame = w->tasks.frame;
+
+    while (frame->is_root)
+        frame = frame->outer;
+    return frame != &w->tasks.base;
+}
+
+bool blz__par_is_awaited(void)
+{
+    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer)
+        if (!pool_is_forked(worker_of(par)->pool) && has_taken(worker_of(par)))
+            return true;
+    return false;
+}
+
 static void run_there(blz_pool *pool, blz_par_fn fn, void *arg)
 {
     worker *w = blz__par_serving();
-    struct awaited a = {.root = {.fn = fn, .arg = arg, .finish = wake_waiter}};
+    struct awaited a = {
+        .root = {.fn = fn, .arg = arg, .finish = wake_waiter, .is_awaited = blz__par_is_awaited()}};
 
     if (w) {
         a.root.isolated = w->isolated;

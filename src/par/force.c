@@ -95,10 +95,13 @@ static uint64_t time_to_sleep(worker *w)
 {
     blz_pool *pool = w->pool;
     uint64_t now = blz__clock_ticks(&pool->clock);
-    uint64_t calm_until = blz__load(&pool->calm_until, RELAXED);
+    int64_t calm = (int64_t)(blz__load(&pool->calm_until, RELAXED) - now);
+    int64_t solo = (int64_t)pool->solo_ticks;
 
-    if ((int64_t)(calm_until - now) > 0)
-        return calm_until - now + 2 * pool->solo_ticks; /* what began in it may be solo as long */
+    /* What began in a calm may be solo beyond its end, and takes no notice of who asks. (In a model
+     * there is no calm but those that it makes.) */
+    if (calm > 0 || (calm + solo > 0 && pool->calm_ticks))
+        return (uint64_t)(calm + 2 * solo);
     if (!w->is_unheard)
         return 0;
     w->watches += w->watches < PAR_MAX_DOUBLED;
@@ -120,4 +123,7 @@ int64_t blz__par_watch_begin(worker *w)
 void blz__par_watch_end(worker *w)
 {
     blz__store(&w->pool->has_watcher, 0u, RELAXED);
+    /* Who relied on it, and is about to sleep, must look again. Who sleeps already is counted, and
+     * woken when this one finds something to do. */
+    blz__par_sleep_post(&w->pool->sleep, 0);
 }

@@ -22,6 +22,7 @@ struct root {
     void (*finish)(root *r); /* tells who waits; the root is gone afterwards */
     uint32_t latch;          /* for a thread that waits */
     uint32_t isolated;       /* in how many regions was who began it */
+    bool is_awaited;         /* it was begun within something that was taken from another thread */
     bool queued;             /* under the queue's lock */
 };
 

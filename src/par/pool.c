@@ -139,7 +139,7 @@ static void init_pool(blz_pool *pool, const blz_pool_options *options)
     pool->look_ticks = (uint64_t)(look_ns / pool->clock.ns_per_tick);
     pool->small_ticks = (uint64_t)(small_ns / pool->clock.ns_per_tick);
     pool->calm_ticks = (uint64_t)(calm_ns / pool->clock.ns_per_tick);
-    pool->calm_until = blz__clock_ticks(&pool->clock);
+    pool->calm_until = blz__clock_ticks(&pool->clock) - pool->solo_ticks; /* long ago: force.c */
 }
 
 int blz_pool_new(blz_pool **out, const blz_pool_options *options)

@@ -155,6 +155,16 @@ static inline void job_prepare(blz_par_job *job, const worker *owner)
     job->isolated = blz__load(&owner->isolated, RELAXED);
 }
 
+/*
+ * Whether what begins now may keep its jobs to itself for a while: in a calm, with a watcher, who
+ * finds those that are coarse. Where nobody could take them (force.c) there is none.
+ */
+static inline bool pool_allows_solo(const blz_pool *pool, uint64_t now)
+{
+    return (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) > 0 &&
+           (!pool->sleep.asymmetric_fences || blz__load(&pool->has_watcher, RELAXED));
+}
+
 static inline bool pool_is_forked(const blz_pool *pool)
 {
     return blz_unlikely(blz__load(pool->fork_word, RELAXED) == 0);
@@ -172,6 +182,10 @@ blz_par *blz__par_context_in(const blz_pool *pool);
 
 /* As what this thread works while it waits for another pool; NULL: it just waits. */
 worker *blz__par_serving(void);
+
+/* Whether this thread is within something that it took from another one, in any pool, or in a
+ * computation that was begun there: who waits for that may do nothing else meanwhile. */
+bool blz__par_is_awaited(void);
 
 /* Begins the computation, in its turn; its `finish` is the last that is done. [any thread] */
 void blz__par_start(blz_pool *pool, root *r);

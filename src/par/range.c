@@ -216,8 +216,8 @@ static void start_range(blz_par *par, range_walk *w, size_t begin, size_t end)
 
 /*
  * Whether the first forks are shown to others. At once, because the first element may take long;
- * unless what was shown lately was not worth it: then not before this has taken a while. Where
- * there are older jobs, those are shown, and it does not matter.
+ * unless what was shown lately was not worth it, and somebody looks after it: then not before this
+ * has taken a while. Where there are older jobs, those are shown, and it does not matter.
  */
 static void decide_on_sharing(blz_par *par, uint64_t now)
 {
@@ -225,7 +225,7 @@ static void decide_on_sharing(blz_par *par, uint64_t now)
 
     if (par->tail != blz__load(&par->bottom, RELAXED))
         return;
-    w->is_solo = (int64_t)(blz__load(&w->pool->calm_until, RELAXED) - now) > 0;
+    w->is_solo = pool_allows_solo(w->pool, now);
     if (w->is_solo)
         w->solo_until = now + w->pool->solo_ticks;
     else

@@ -68,7 +68,7 @@ typedef struct task_frame {
     block_list list;
     struct task_frame *outer;
     uint32_t isolated; /* in how many regions is what lies beneath */
-    bool is_root;      /* the computation came from outside of the pool */
+    bool is_root;      /* a computation from outside of the pool, which nobody in one waits for */
 } task_frame;
 
 /* Of a worker: its own, but for the offer. */

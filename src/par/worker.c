@@ -50,7 +50,7 @@ static void run_root(worker *w, root *r)
 
     par_count(w->stats.injected);
     blz__par_fresh_fuel(w, true);
-    blz__par_frame_begin(w, &frame, true);
+    blz__par_frame_begin(w, &frame, !r->is_awaited);
     blz__par_isolate(r->isolated);
     r->fn(&w->ring.own, r->arg);
     blz__par_isolate(isolated);

@@ -407,6 +407,95 @@ static void a_worker_that_is_a_guest_elsewhere_serves_its_own_pool(void **state)
     free_pool(p.far);
 }
 
+struct late_guest {
+    blz_pool *home, *visited, *far;
+    blz_par *guest;
+    struct event busy, released;
+};
+
+static void enter_late(blz_par *par, void *arg)
+{
+    struct late_guest *l = arg;
+
+    (void)par;
+    l->guest = blz_pool_enter(l->visited);
+}
+
+static void call_home_to_enter(blz_par *par, void *arg)
+{
+    struct late_guest *l = arg;
+
+    (void)par;
+    check(blz_pool_run(l->home, enter_late, l) == 0);
+}
+
+static void be_busy(blz_par *par, void *arg)
+{
+    struct late_guest *l = arg;
+
+    (void)par;
+    event_post(&l->busy);
+    event_wait(&l->released, 1);
+}
+
+static void release(blz_par *par, void *arg)
+{
+    struct late_guest *l = arg;
+
+    (void)par;
+    event_post(&l->released);
+}
+
+static void *run_busy(void *arg)
+{
+    struct late_guest *l = arg;
+
+    check(blz_pool_run(l->visited, be_busy, l) == 0);
+    return NULL;
+}
+
+static void *run_release(void *arg)
+{
+    struct late_guest *l = arg;
+
+    check(blz_pool_run(l->visited, release, l) == 0);
+    return NULL;
+}
+
+/* Its thread is in a wait when it enters, and no longer when it takes something as a guest. */
+static void enter_in_a_wait(blz_par *par, void *arg)
+{
+    struct late_guest *l = arg;
+
+    (void)par;
+    check(blz_pool_run(l->far, call_home_to_enter, l) == 0);
+    check(l->guest);
+    while (event_count(&l->released) == 0)
+        blz_par_yield(l->guest);
+    blz_pool_leave(l->guest);
+}
+
+static void who_entered_in_a_wait_takes_what_there_is_after_it(void **state)
+{
+    struct late_guest l = {.home = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG),
+                           .busy = EVENT_INIT,
+                           .released = EVENT_INIT};
+    pthread_t busy, releasing;
+
+    (void)state;
+    l.visited = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    l.far = new_pool(1, 1, BLZ_PAR_WAIT_LEAPFROG);
+    busy = start_thread(run_busy, &l);
+    event_wait(&l.busy, 1); /* from here on only the guest can run what comes */
+    releasing = start_thread(run_release, &l);
+    assert_int_equal(blz_pool_run(l.home, enter_in_a_wait, &l), 0);
+    join_thread(busy);
+    join_thread(releasing);
+    free_pool(l.home);
+    free_pool(l.visited);
+    free_pool(l.far);
+}
+
 struct taken_job {
     blz_par_job job;
     blz_pool *home, *visited, *far;
@@ -677,6 +766,7 @@ int main(void)
         TEST(a_thread_is_a_guest_of_two_pools),
         TEST(pools_run_in_each_other),
         TEST(a_worker_that_is_a_guest_elsewhere_serves_its_own_pool),
+        TEST(who_entered_in_a_wait_takes_what_there_is_after_it),
         TEST(a_guest_that_has_a_job_of_others_serves_their_pool),
         TEST(a_child_is_told_that_the_owner_is_gone),
         TEST(a_child_does_not_work_for_its_parent),

@@ -7,6 +7,8 @@
 
 #include "par.h"
 
+#include <blitz/par_for.h>
+
 static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
 {
     return new_pool_with(&(blz_pool_options){.threads = threads, .waiting = waiting});
@@ -47,11 +49,16 @@ static void join_nothing(blz_par *par, void *arg)
 
 /* ---- in a calm ---- */
 
-static void make_calm(blz_pool *pool)
+static void make_calm_for(blz_pool *pool, uint64_t times)
 {
     uint64_t now = blz__clock_ticks(&pool->clock);
 
-    blz__store(&pool->calm_until, now + pool->calm_ticks, RELAXED);
+    blz__store(&pool->calm_until, now + times * pool->calm_ticks, RELAXED);
+}
+
+static void make_calm(blz_pool *pool)
+{
+    make_calm_for(pool, 1);
 }
 
 /* Makes a calm; if `tiny`, lets the others see it and go to sleep in it. */
@@ -102,6 +109,121 @@ static void a_coarse_fork_of_a_guest_is_found_in_a_calm(void **state)
     }
 }
 
+/* ---- at the edges of a calm ---- */
+
+static bool has_watcher(const blz_pool *pool)
+{
+    return blz__load(&pool->has_watcher, RELAXED);
+}
+
+static uint64_t nr_sleeps(const blz_pool *pool)
+{
+    return blz__load(&pool->workers[0].stats.sleeps, RELAXED);
+}
+
+/* Until the only worker sleeps, having slept so often before. */
+static void wait_for_sleep(const blz_pool *pool, uint64_t sleeps)
+{
+    while (nr_sleeps(pool) < sleeps ||
+           sleep_nr_asleep(blz__load(&pool->sleep.counters, RELAXED)) == 0)
+        blz__thread_yield();
+}
+
+/* The worker looks around, finds nothing, and sleeps again. */
+static void rouse(blz_pool *pool)
+{
+    uint64_t sleeps;
+
+    wait_for_sleep(pool, 0);
+    sleeps = nr_sleeps(pool);
+    while (!blz__par_sleep_wake(&pool->sleep, 0))
+        blz__thread_yield();
+    wait_for_sleep(pool, sleeps + 1);
+}
+
+static int meet_in_a_loop(blz_par *par, size_t begin, size_t end, void *arg)
+{
+    for (size_t i = begin; i < end; i++)
+        meet(par, arg);
+    return 0;
+}
+
+/* The worker has gone to sleep before the calm, for good: nobody would look for what is private. */
+static void a_coarse_loop_is_shared_in_a_calm_without_a_watcher(void **state)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+    uint32_t nr_met = 0;
+
+    (void)state;
+    assert_non_null(par);
+    wait_for_sleep(pool, 0);
+    while (has_watcher(pool))
+        blz__thread_yield();
+    wait_for_sleep(pool, 0);
+    make_calm_for(pool, 10000);
+    assert_int_equal(blz_par_for(par, 2, meet_in_a_loop, &nr_met, &(blz_par_options){.grain = 1}),
+                     0);
+    assert_int_equal(nr_met, 2);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+/*
+ * It begins in a calm, with a watcher. The calm ends early, and the watcher is woken in vain and
+ * sleeps again; only then comes the fork, and it is still solo.
+ */
+static void fork_after_the_calm(blz_par *par, void *arg)
+{
+    blz_pool *pool = arg;
+
+    blz__par_judge(pool, blz__clock_ticks(&pool->clock), true);
+    rouse(pool);
+    join_two_that_meet(par, NULL);
+}
+
+/* For 20 ms: later the fork would be shown in any case. */
+static void be_solo_longer(void *arg, unsigned index)
+{
+    (void)arg, (void)index;
+    worker_of(blz__par_current)->pool->solo_ticks *= 2000;
+}
+
+static void a_coarse_fork_is_found_when_the_calm_is_just_over(void **state)
+{
+    blz_pool *pool =
+        new_pool_with(&(blz_pool_options){.threads = 1, .on_thread_start = be_solo_longer});
+    blz_par *par = blz_pool_enter(pool);
+
+    (void)state;
+    assert_non_null(par);
+    make_calm_for(pool, 10000);
+    rouse(pool);
+    assert_true(has_watcher(pool));
+    assert_int_equal(blz_pool_run(pool, fork_after_the_calm, pool), 0);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+/* It has seen that another one watches, and so would sleep for good. */
+static void who_is_about_to_sleep_looks_again_when_nobody_watches_any_more(void **state)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+    uint32_t event;
+
+    (void)state;
+    assert_non_null(par);
+    make_calm_for(pool, 10000);
+    rouse(pool);
+    event = blz__par_sleep_announce(&pool->sleep);
+    assert_int_equal(blz__par_watch_begin(worker_of(par)), 0);
+    rouse(pool);
+    assert_int_not_equal(sleep_event(blz__load(&pool->sleep.counters, RELAXED)), event);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
 /* ---- with fuel ---- */
 
 static void fork_often(blz_par *par, void *arg)
@@ -142,6 +264,9 @@ int main(void)
         TEST(a_coarse_fork_is_found_in_a_calm),
         TEST(a_coarse_fork_is_found_after_tiny_computations),
         TEST(a_coarse_fork_of_a_guest_is_found_in_a_calm),
+        TEST(a_coarse_loop_is_shared_in_a_calm_without_a_watcher),
+        TEST(a_coarse_fork_is_found_when_the_calm_is_just_over),
+        TEST(who_is_about_to_sleep_looks_again_when_nobody_watches_any_more),
         TEST(a_coarse_fork_is_found_after_fine_ones),
     };
 

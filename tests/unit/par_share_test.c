@@ -345,6 +345,64 @@ static void who_took_a_job_may_not_broadcast(void **state)
     free_pool(calls.pool);
 }
 
+/* ---- broadcasts that come back by way of another pool ---- */
+
+/* In a region of the first pool, whose only thread waits for the second and calls nothing. */
+static void broadcast_from_a_region(blz_par *par, void *arg)
+{
+    struct two_pools *both = arg;
+
+    (void)par;
+    check(blz_pool_broadcast(both->other, count_thread, &both->calls) == -EDEADLK);
+    check(blz_pool_run(both->other, try_to_broadcast, &both->calls) == 0);
+}
+
+static void isolate_the_broadcast(blz_par *par, void *arg)
+{
+    blz_par_isolated(par, broadcast_from_a_region, arg);
+}
+
+static void a_region_does_not_broadcast_by_way_of_another_pool(void **state)
+{
+    struct two_pools both = {.calls = {.pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG)}};
+
+    (void)state;
+    both.other = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    assert_int_equal(blz_pool_run(both.calls.pool, isolate_the_broadcast, &both), 0);
+    check_counts(&both.calls, 0);
+    free_pool(both.other);
+    free_pool(both.calls.pool);
+}
+
+/* A stolen job: the thread that waits for it, by helping, calls nothing meanwhile. */
+static void broadcast_by_another_pool(blz_par *par, void *arg)
+{
+    struct two_pools *both = arg;
+
+    (void)par;
+    check(blz_pool_run(both->other, try_to_broadcast, &both->calls) == 0);
+}
+
+static void join_broadcast_by_another_pool(blz_par *par, void *arg)
+{
+    struct two_pools *both = arg;
+
+    blz_par_join(par, yield_until_it_has_come, &both->calls.counts[MAX_THREADS],
+                 broadcast_by_another_pool, both);
+}
+
+static void who_took_a_job_does_not_broadcast_by_way_of_another_pool(void **state)
+{
+    struct two_pools both = {.calls = {.pool = new_pool(2, BLZ_PAR_WAIT_LEAPFROG)}};
+
+    (void)state;
+    both.other = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    assert_int_equal(blz_pool_run(both.calls.pool, join_broadcast_by_another_pool, &both), 0);
+    check_counts(&both.calls, 0);
+    free_pool(both.other);
+    free_pool(both.calls.pool);
+}
+
 /* ---- memory of each thread ---- */
 
 struct item {
@@ -443,6 +501,8 @@ int main(void)
         TEST(who_is_in_a_broadcast_does_not_count_as_looking_for_work),
         TEST(a_thread_that_has_entered_another_pool_broadcasts),
         TEST(who_took_a_job_may_not_broadcast),
+        TEST(a_region_does_not_broadcast_by_way_of_another_pool),
+        TEST(who_took_a_job_does_not_broadcast_by_way_of_another_pool),
         TEST(each_thread_has_an_item_of_its_own),
         TEST(items_are_0_and_apart),
     };
