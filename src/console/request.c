@@ -118,8 +118,8 @@ static bool is_here(const char *host)
     if (*host == '[') {
         name++;
         end = strchr(host, ']');
-        if (!end || (end[1] && (end[1] != ':' || !is_port(end + 2))))
-            return false;
+        if (!end || (end[1] && (end[1] != ':' || !is_port(end + 2))) || strchr(host, '%'))
+            return false; /* a zone is no part of a name */
     } else {
         end = host + strcspn(host, ":");
         if (*end && !is_port(end + 1))
@@ -128,7 +128,7 @@ static bool is_here(const char *host)
             return true;
     }
     return blz_addr_parse_ip(&addr, name, (size_t)(end - name), 0) == 0 &&
-           blz_addr_is_loopback(&addr);
+           blz_addr_is_loopback(&addr) && (*host == '[') == (blz_addr_family(&addr) == BLZ_ADDR_V6);
 }
 
 static bool is_ours(const struct headers *h)

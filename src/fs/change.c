@@ -186,11 +186,19 @@ static blz_poll next_poll(blz_future *self, blz_cx *cx)
     return BLZ_READY;
 }
 
+static void next_look(const blz_future *self, blz_look *look)
+{
+    blz__io_look(self, look);
+    if (look->kind)
+        look->kind = "file changes";
+}
+
 blz_future *blz_fs_watch_next(blz_io *io, blz_fs_watch *public, blz_fs_change *change)
 {
     static const blz_future_ops ops = {.name = "fs_watch_next",
                                        .poll = next_poll,
-                                       .cancel = blz__io_cancel};
+                                       .cancel = blz__io_cancel,
+                                       .look = next_look};
     struct watch *w = (struct watch *)public;
 
     blz__io_init(io, &ops, IO_READ, &w->ref, w->batch, ROOM);

@@ -6,6 +6,8 @@
 #include "fs/fs.h"
 #include "io/io.h"
 
+#include <blitz/look.h>
+
 #include <time.h>
 
 /* Kinds beyond those that the ring knows (IO_FILE_READ and on). */
@@ -27,7 +29,8 @@ enum {
 _Static_assert(sizeof(blz_file) == sizeof(blz__fd_ref), "a handle is a reference");
 
 /* clang-format off */
-#define FILE_OP(what) {.name = (what), .poll = blz__file_poll, .cancel = blz__file_cancel}
+#define FILE_OP(what) \
+    {.name = (what), .poll = blz__file_poll, .cancel = blz__file_cancel, .look = blz__file_look}
 /* clang-format on */
 
 /* ---- file_io.c [task] ---- */
@@ -37,6 +40,7 @@ blz_future *blz__file_init(blz_io *io, const blz_future_ops *ops, unsigned kind,
                            const blz_file *file, void *buf, size_t len, uint64_t offset);
 blz_poll blz__file_poll(blz_future *self, blz_cx *cx);
 void blz__file_cancel(blz_future *self, blz_cx *cx);
+void blz__file_look(const blz_future *self, blz_look *look);
 
 /* ---- file_call.c ---- */
 

@@ -220,3 +220,18 @@ void blz__file_cancel(blz_future *self, blz_cx *cx)
     else if ((io->flags & FILE_IN_POOL) && blz__blocking_withdraw(blz_cx_rt(cx), &io->job))
         take_back(io, -ECANCELED);
 }
+
+/* One that is being opened is known by nothing yet but the operation. */
+void blz__file_look(const blz_future *self, blz_look *look)
+{
+    const struct io *io = (const struct io *)self;
+
+    if (!(io->flags & IO_STARTED))
+        return;
+    look->kind = "file";
+    look->object = io;
+    if (io->op.kind != FILE_OPEN) { /* its entry stays until it has ended */
+        look->object = io->fd;
+        look->fd = io->fd->fd;
+    }
+}

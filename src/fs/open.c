@@ -170,7 +170,8 @@ blz_future *blz_file_open(blz_io *public, blz_file *file, const char *path,
 {
     static const blz_future_ops ops = {.name = "file_open",
                                        .poll = open_poll,
-                                       .cancel = blz__file_cancel};
+                                       .cancel = blz__file_cancel,
+                                       .look = blz__file_look};
     static const blz_open_options none;
     const blz_open_options *o = options ? options : &none;
     struct io *io = (struct io *)public;

@@ -11,6 +11,8 @@
 
 #include "base/alloc.h"
 
+#include <blitz/look.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -110,11 +112,24 @@ static void wait_cancel(blz_future *self, blz_cx *cx)
         self->line = WAIT_STOPPED;
 }
 
+/* Which one is told by its number, as blz_process_watch does. It is there while somebody waits. */
+static void wait_look(const blz_future *self, blz_look *look)
+{
+    const struct blz__child *child = ((const blz_child_wait_op *)self)->child;
+
+    if (self->line != WAIT_READABLE)
+        return;
+    look->kind = "process";
+    look->object = (const void *)(uintptr_t)child->pid;
+    look->fd = child->pidfd;
+}
+
 blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child)
 {
     static const blz_future_ops ops = {.name = "child_wait",
                                        .poll = wait_poll,
-                                       .cancel = wait_cancel};
+                                       .cancel = wait_cancel,
+                                       .look = wait_look};
 
     op->future = (blz_future){.ops = &ops};
     op->child = child->child_;

@@ -14,6 +14,7 @@
 #include "io/io.h"
 
 #include <blitz/async.h>
+#include <blitz/look.h>
 
 #include <errno.h>
 #include <string.h>
@@ -36,6 +37,7 @@ struct drain {
     blz_future future;
     const blz_allocator *allocator;
     struct stream streams[2];
+    blz_future *reads[2]; /* those of the streams, for who looks */
     int64_t error;
 };
 
@@ -139,6 +141,16 @@ static void drain_cancel(blz_future *self, blz_cx *cx)
             blz_future_cancel(&drain->streams[i].io.future, cx);
 }
 
+static void drain_look(const blz_future *self, blz_look *look)
+{
+    const struct drain *drain = (const struct drain *)self;
+
+    look->branches = drain->reads;
+    look->nr_branches = 2;
+    for (int i = 0; i < 2; i++)
+        look->live |= (uint64_t)drain->streams[i].reads << i;
+}
+
 /* ---- the whole ---- */
 
 struct output {
@@ -163,12 +175,15 @@ static blz_future *drain(struct output *self, const blz_allocator *allocator)
 {
     static const blz_future_ops ops = {.name = "child_output",
                                        .poll = drain_poll,
-                                       .cancel = drain_cancel};
+                                       .cancel = drain_cancel,
+                                       .look = drain_look};
 
     self->drain.future = (blz_future){.ops = &ops};
     self->drain.allocator = allocator;
     set_stream(&self->drain.streams[0], &self->child.out, self->output->max_out);
     set_stream(&self->drain.streams[1], &self->child.err, self->output->max_err);
+    for (int i = 0; i < 2; i++)
+        self->drain.reads[i] = &self->drain.streams[i].io.future;
     return &self->drain.future;
 }
 

@@ -5,6 +5,8 @@
  */
 #include "process/process.h"
 
+#include <blitz/look.h>
+
 #include <errno.h>
 #include <unistd.h>
 
@@ -72,11 +74,23 @@ static void watch_cancel(blz_future *self, blz_cx *cx)
         self->line = WATCH_STOPPED;
 }
 
+static void watch_look(const blz_future *self, blz_look *look)
+{
+    const blz_process_watch_op *op = (const blz_process_watch_op *)self;
+
+    if (self->line != WATCH_READABLE)
+        return;
+    look->kind = "process";
+    look->object = (const void *)(uintptr_t)op->pid;
+    look->fd = op->pidfd;
+}
+
 blz_future *blz_process_watch(blz_process_watch_op *op, pid_t pid)
 {
     static const blz_future_ops ops = {.name = "process_watch",
                                        .poll = watch_poll,
-                                       .cancel = watch_cancel};
+                                       .cancel = watch_cancel,
+                                       .look = watch_look};
 
     op->future = (blz_future){.ops = &ops};
     op->pid = pid;
