@@ -83,6 +83,7 @@ typedef struct worker {
     bool is_watcher; /* it was not woken: it is the watcher, whose time is over (force.c) */
     bool is_unheard; /* what it asked for the last time may have been missed */
     uint8_t watches; /* how often it has been the watcher in a row, up to a few */
+    uint8_t yields;  /* since the last one that found something to do */
     par_sight sight;
     worker_stats stats;
     uint32_t broadcast_number; /* of the last one that it has called */

@@ -15,6 +15,9 @@
 
 #include "observe/trace.h"
 
+/* So many yields that found nothing to do, and it yields to other threads. */
+enum { VAIN_YIELDS = 16 };
+
 _Thread_local blz_par *blz__par_current;
 
 /* ---- running ---- */
@@ -247,6 +250,15 @@ void blz__par_work_until(worker *w, uint32_t *latch)
         tell_again(w);
 }
 
+/* The one that it waits for may have been woken on this processor. */
+static void yield_in_vain(worker *w)
+{
+    if (++w->yields % VAIN_YIELDS == 0)
+        blz__thread_yield();
+    else
+        blz__spin_hint();
+}
+
 bool blz_par_yield(blz_par *par)
 {
     worker *w = worker_of(par);
@@ -256,9 +268,10 @@ bool blz_par_yield(blz_par *par)
     w->solo_until = w->looked_at; /* it waits for somebody: nothing is held back */
     blz__par_look(w);
     if (w->isolated || !blz__par_may_take(w) || !find(w, PAR_ASK, &f)) {
-        blz__spin_hint();
+        yield_in_vain(w);
         return false;
     }
+    w->yields = 0;
     change_depth(1);
     blz__par_run_found(w, &f);
     change_depth(-1u);

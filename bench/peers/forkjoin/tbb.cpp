@@ -4,6 +4,7 @@
 #include "work.h"
 #include <algorithm>
 #include <atomic>
+#include <thread>
 #include <functional>
 #include <tbb/global_control.h>
 #include <tbb/tbb.h>
@@ -188,12 +189,17 @@ template <class Body> static void wake_after(struct run *r, size_t n, unsigned i
     report_samples(r, ns.data(), n);
 }
 
+// Gives way to other threads now and then: the one it waits for may have been woken on its processor.
 static void rendezvous()
 {
     std::atomic<int> met{0};
     tbb::task_group group;
     group.run([&] { met = 1; });
-    while (!met) __builtin_ia32_pause();
+    for (unsigned round = 1; !met; round++)
+        if (round % 16 == 0)
+            std::this_thread::yield();
+        else
+            __builtin_ia32_pause();
     group.wait();
 }
 

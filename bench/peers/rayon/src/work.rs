@@ -106,12 +106,20 @@ pub fn matmul_row(x: &[f64], y: &[f64], i: usize, row: &mut [f64]) {
     }
 }
 
-/// A join that ends only when both halves have run at the same time.
+/// A join that ends only when both halves have run at the same time. The one that waits gives way to
+/// other threads now and then: the one that it waits for may have been woken on its processor.
 pub fn meet() {
     let met = AtomicBool::new(false);
     let wait = || {
-        while !met.load(Acquire) {
-            std::hint::spin_loop()
+        for round in 1.. {
+            if met.load(Acquire) {
+                break;
+            }
+            if round % 16 == 0 {
+                std::thread::yield_now()
+            } else {
+                std::hint::spin_loop()
+            }
         }
     };
     rayon::join(wait, || met.store(true, Release));
