@@ -98,7 +98,7 @@ bool blz__par_run_broadcast(worker *w)
     node = next_of(list, w->broadcast_number);
     if (!node)
         return false;
-    blz__par_sleep_end_looking(&w->pool->sleep); /* it may take long */
+    blz__par_stop_looking(w); /* it may take long */
     blz__par_fresh_fuel(w, false);
     blz__par_frame_begin(w, &frame, true);
     call(w, blz_container_of(node, struct broadcast, node));

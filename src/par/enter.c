@@ -88,7 +88,7 @@ blz_par *blz_pool_enter(blz_pool *named)
     /* As deep as its thread, which counts down in all contexts that it has then. */
     blz__store(&w->depth, w->outer ? worker_of(w->outer)->depth : 0, RELAXED);
     blz__par_current = &w->ring.own;
-    blz__par_fresh_fuel(w, true);
+    blz__par_fresh_fuel(w, false);
     return blz__par_current;
 }
 

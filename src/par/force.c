@@ -14,7 +14,7 @@
  * other one counts down, which may overwrite it. In both cases somebody must look again, and one of
  * those who sleep does: the watcher sleeps only until the calm is over, or for a few milliseconds.
  * Nobody else is ever woken by a clock, and a computation that begins in a calm keeps its jobs to
- * itself only if there is a watcher.
+ * itself only if there is, or will be, a watcher (join.c).
  */
 #include "par/pool.h"
 
@@ -43,7 +43,7 @@ blz_par_job *blz__par_force_part(worker *victim, const uint64_t *claim_at, uint6
     return force(victim, claim_at, claim);
 }
 
-static bool is_calm(const blz_pool *pool)
+bool blz__par_is_calm(const blz_pool *pool)
 {
     uint64_t now = blz__clock_ticks(&pool->clock);
 
@@ -69,7 +69,7 @@ blz_par_job *blz__par_force_any(worker *w)
 {
     blz_pool *pool = w->pool;
     uint32_t count = pool_nr_in_use(pool), start = blz__rng_below(&w->rng, count);
-    bool from_all = w->is_watcher || !is_calm(pool);
+    bool from_all = w->is_watcher || !blz__par_is_calm(pool);
 
     if (!pool->sleep.asymmetric_fences)
         return NULL;
@@ -90,19 +90,48 @@ blz_par_job *blz__par_force_any(worker *w)
 
 /* ---- watching ---- */
 
+/*
+ * `has_watcher` is 1 from before somebody announces that it is about to sleep, or from when it is,
+ * and until it is awake again. Who reads that it is 1 knows that somebody looks for what it does
+ * now, later: the watcher, when its time is over; or, if it was woken and has found a job before
+ * that, one of those who have relied on it. If they sleep it wakes them, as whoever finds a job.
+ */
+static bool start_watching(worker *w)
+{
+    uint32_t none = 0;
+
+    if (!w->watching)
+        w->watching = !blz__load(&w->pool->has_watcher, RELAXED) &&
+                      blz__cas(&w->pool->has_watcher, &none, 1u, RELAXED, RELAXED);
+    return w->watching;
+}
+
+void blz__par_watch_end(worker *w)
+{
+    if (!w->watching)
+        return;
+    w->watching = false;
+    blz__store(&w->pool->has_watcher, 0u, RELAXED);
+    blz__par_sleep_post(&w->pool->sleep, 0); /* who is about to sleep, relying on it, looks again */
+}
+
+void blz__par_watch_prepare(worker *w)
+{
+    w->is_unheard = false;
+    if (w->pool->sleep.asymmetric_fences && blz__par_is_calm(w->pool))
+        start_watching(w);
+}
+
 /* How long the worker may sleep, in ticks; 0: until it is woken. */
 static uint64_t time_to_sleep(worker *w)
 {
     blz_pool *pool = w->pool;
     uint64_t now = blz__clock_ticks(&pool->clock);
-    int64_t calm = (int64_t)(blz__load(&pool->calm_until, RELAXED) - now);
-    int64_t solo = (int64_t)pool->solo_ticks;
+    uint64_t calm_until = blz__load(&pool->calm_until, RELAXED);
 
-    /* What began in a calm may be solo beyond its end, and takes no notice of who asks. (In a model
-     * there is no calm but those that it makes.) */
-    if (calm > 0 || (calm + solo > 0 && pool->calm_ticks))
-        return (uint64_t)(calm + 2 * solo);
-    if (!w->is_unheard)
+    if ((int64_t)(calm_until - now) > 0 && (w->watching || w->is_unheard))
+        return calm_until - now + 2 * pool->solo_ticks; /* what began in it may be solo as long */
+    if (!w->watching && !w->is_unheard)
         return 0;
     w->watches += w->watches < PAR_MAX_DOUBLED;
     return pool->calm_ticks << w->watches;
@@ -112,18 +141,14 @@ int64_t blz__par_watch_begin(worker *w)
 {
     blz_pool *pool = w->pool;
     uint64_t ticks = pool->sleep.asymmetric_fences ? time_to_sleep(w) : 0;
-    uint32_t none = 0;
 
-    if (ticks == 0 || blz__load(&pool->has_watcher, RELAXED) ||
-        !blz__cas(&pool->has_watcher, &none, 1u, RELAXED, RELAXED))
+    if (ticks == 0 || !start_watching(w))
         return 0;
     return blz__clock_ns() + (int64_t)((double)ticks * pool->clock.ns_per_tick);
 }
 
-void blz__par_watch_end(worker *w)
+void blz__par_stop_looking(worker *w)
 {
-    blz__store(&w->pool->has_watcher, 0u, RELAXED);
-    /* Who relied on it, and is about to sleep, must look again. Who sleeps already is counted, and
-     * woken when this one finds something to do. */
-    blz__par_sleep_post(&w->pool->sleep, 0);
+    blz__par_watch_end(w);
+    blz__par_sleep_end_looking(&w->pool->sleep);
 }

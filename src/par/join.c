@@ -47,19 +47,59 @@ static void set_enough(worker *w)
     blz__store(&w->ring.own.enough, enough, RELAXED);
 }
 
+/*
+ * Whether somebody looks later for what is private from now on. That is the watcher; or one who is
+ * awake and has not announced that it is about to sleep: it will see that this worker is solo, and
+ * watch. If others are asleep it must be looking for work already: it wakes them if it finds some.
+ */
+static bool is_looked_after(const blz_pool *pool)
+{
+    uint64_t counters;
+
+    if (!pool->sleep.asymmetric_fences || blz__load(&pool->has_watcher, RELAXED))
+        return true;
+    counters = blz__load(&pool->sleep.counters, RELAXED);
+    return (sleep_event(counters) & 1) &&
+           (sleep_nr_looking(counters) > 0 || sleep_nr_asleep(counters) == 0);
+}
+
+bool blz__par_go_solo(worker *w, uint64_t now)
+{
+    blz_pool *pool = w->pool;
+
+    if ((int64_t)(blz__load(&pool->calm_until, RELAXED) - now) <= 0)
+        return false;
+    blz__store(&w->is_solo, true, RELAXED);
+    /* Pairs with the heavy fence of blz__par_sleep_announce: who has announced before is seen here,
+     * and who does later sees that we are solo. */
+    blz_par_light_fence_();
+    if (is_looked_after(pool)) {
+        w->solo_until = now + pool->solo_ticks;
+        return true;
+    }
+    blz__store(&w->is_solo, false, RELAXED);
+    return false;
+}
+
 void blz__par_fresh_fuel(worker *w, bool is_root)
 {
     blz_pool *pool = w->pool;
     uint64_t now = blz__clock_ticks(&pool->clock);
-    bool solo = is_root && (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) > 0 &&
-                (!pool->sleep.asymmetric_fences || blz__load(&pool->has_watcher, RELAXED));
 
     w->burst = pool_nr_in_use(pool) > 1 ? 1 : INT32_MAX; /* alone it need not look */
     w->looks = 0;
     blz__store(&w->looked_at, now, RELAXED);
-    w->is_solo = w->is_fresh = solo;
-    w->solo_until = solo ? now + pool->solo_ticks : now;
+    blz__store(&w->is_solo, false, RELAXED);
+    w->solo_until = now;
+    w->is_fresh = is_root && blz__par_go_solo(w, now);
     blz__store(&w->ring.own.fuel, 0, RELAXED);
+    set_enough(w);
+}
+
+void blz__par_end_solo(worker *w)
+{
+    blz__store(&w->is_solo, false, RELAXED);
+    w->is_fresh = false;
     set_enough(w);
 }
 
@@ -70,8 +110,7 @@ void blz__par_end_root(worker *w)
     blz__store(&w->ring.own.fuel, 0, RELAXED); /* whoever called it looks around at its next fork */
     if (!w->is_solo)
         return;
-    w->is_solo = w->is_fresh = false;
-    set_enough(w);
+    blz__par_end_solo(w);
     now = blz__clock_ticks(&w->pool->clock);
     if ((int64_t)(now - w->solo_until) > (int64_t)(4 * w->pool->solo_ticks))
         blz__par_judge(w->pool, now, true);
@@ -125,8 +164,8 @@ static void publish_oldest(worker *w)
     job_prepare(job, w);
     ring_publish_end(&w->ring);
     par_count(w->stats.published);
-    if (blz__par_sleep_post(&w->pool->sleep, 1))
-        w->woke_for = job->index;
+    if (blz__par_sleep_post(&w->pool->sleep, 1) || w->looks <= 1)
+        w->shown = job->index;
     blz__par_tell_helper(w, job->index);
 }
 
@@ -146,7 +185,7 @@ static void look_around(worker *w, bool asked)
     blz__store(&w->looked_at, now, RELAXED);
     if ((int64_t)(now - w->solo_until) < 0)
         return;
-    w->is_solo = false;
+    blz__store(&w->is_solo, false, RELAXED);
     blz__par_offer(w);
     if (!ring_has_public(&w->ring))
         publish_oldest(w);
@@ -180,16 +219,16 @@ void blz_par_refuel_(blz_par *par, blz_par_job *job)
 bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting)
 {
     worker *w = worker_of(par);
-    bool woke = job->index == w->woke_for;
+    bool tells = job->index == w->shown;
 
-    if (woke)
-        w->woke_for = -1;
+    if (tells)
+        w->shown = -1;
     if (!ring_unfork(&w->ring, job->index)) {
         blz__par_wait_for(w, job, waiting);
         return false;
     }
     set_enough(w);
-    if (woke) /* nobody has come in time */
+    if (tells) /* nobody has come in time */
         blz__par_judge(w->pool, blz__clock_ticks(&w->pool->clock), false);
     return true;
 }

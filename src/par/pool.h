@@ -68,7 +68,7 @@ typedef struct worker {
     uint32_t looks;      /* in this computation, up to a few */
     uint64_t looked_at;  /* ticks of the last look; others read it */
     uint64_t solo_until; /* ticks; until then the computation is kept from others */
-    int64_t woke_for;    /* index of the last job for which somebody was woken */
+    int64_t shown; /* index of the last job for which somebody was woken, or of a first fork */
     blz__rng rng;
     blz__thread thread;
     blz_par *outer;    /* of a guest: the context that its thread has in another pool */
@@ -77,10 +77,11 @@ typedef struct worker {
     uint32_t isolated; /* in how many regions its thread is, one in the other */
     uint32_t depth;    /* in how many waits in which its thread takes anything; helpers read it */
     par_taken *taken;
-    bool is_solo;    /* solo_until is not over, or has not been looked at */
+    bool is_solo;    /* solo_until is not over, or has not been looked at; others read it */
     bool is_fresh;   /* solo, and it has not forked yet */
     bool fruitless;  /* the last time it was woken there was nothing to do */
     bool is_watcher; /* it was not woken: it is the watcher, whose time is over (force.c) */
+    bool watching;   /* has_watcher is because of this one */
     bool is_unheard; /* what it asked for the last time may have been missed */
     uint8_t watches; /* how often it has been the watcher in a row, up to a few */
     uint8_t yields;  /* since the last one that found something to do */
@@ -156,16 +157,6 @@ static inline void job_prepare(blz_par_job *job, const worker *owner)
     job->isolated = blz__load(&owner->isolated, RELAXED);
 }
 
-/*
- * Whether what begins now may keep its jobs to itself for a while: in a calm, with a watcher, who
- * finds those that are coarse. Where nobody could take them (force.c) there is none.
- */
-static inline bool pool_allows_solo(const blz_pool *pool, uint64_t now)
-{
-    return (int64_t)(blz__load(&pool->calm_until, RELAXED) - now) > 0 &&
-           (!pool->sleep.asymmetric_fences || blz__load(&pool->has_watcher, RELAXED));
-}
-
 static inline bool pool_is_forked(const blz_pool *pool)
 {
     return blz_unlikely(blz__load(pool->fork_word, RELAXED) == 0);
@@ -235,6 +226,9 @@ void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting);
 
 /* ---- force.c ---- */
 
+/* What was shown to others lately was too small for that. */
+bool blz__par_is_calm(const blz_pool *pool);
+
 /*
  * Takes a job that another worker shows to nobody, or NULL. In a calm only the watcher does.
  * [worker, about to sleep]
@@ -244,12 +238,18 @@ blz_par_job *blz__par_force_any(worker *w);
 /* The same of that one, if it belongs to what that claims there. [helper, about to sleep] */
 blz_par_job *blz__par_force_part(worker *victim, const uint64_t *claim_at, uint64_t claim);
 
+/* The worker is about to announce that it will sleep; in a calm it watches from now on. [worker] */
+void blz__par_watch_prepare(worker *w);
+
 /*
- * Whether the worker, which is about to sleep and has found nothing, must look again: when that is,
+ * Whether the worker, which has announced it and has found nothing, must look again: when that is,
  * or 0 if it need not, or another one does. [worker]
  */
 int64_t blz__par_watch_begin(worker *w);
 void blz__par_watch_end(worker *w);
+
+/* It has found something, or need not look any longer. [worker, looking for work] */
+void blz__par_stop_looking(worker *w);
 
 /* ---- broadcast.c ---- */
 
@@ -260,6 +260,13 @@ bool blz__par_run_broadcast(worker *w);
 
 /* The worker begins a computation: one from outside, or a stolen job. */
 void blz__par_fresh_fuel(worker *w, bool is_root);
+
+/*
+ * Keeps forks from others for a while, if the pool is calm and somebody looks for them later.
+ * False: it is not so. [worker]
+ */
+bool blz__par_go_solo(worker *w, uint64_t now);
+void blz__par_end_solo(worker *w);
 
 /* That computation from outside is over. */
 void blz__par_end_root(worker *w);

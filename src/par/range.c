@@ -225,16 +225,15 @@ static void decide_on_sharing(blz_par *par, uint64_t now)
 
     if (par->tail != blz__load(&par->bottom, RELAXED))
         return;
-    w->is_solo = pool_allows_solo(w->pool, now);
-    if (w->is_solo)
-        w->solo_until = now + w->pool->solo_ticks;
-    else
+    if (!blz__par_go_solo(w, now))
         range_look_soon(par);
 }
 
 int blz__par_range(blz_par *par, size_t n, const blz_par_reducer *reducer, void *arg, void *acc,
                    const blz_par_options *options)
 {
+    worker *self = worker_of(par);
+    bool was_solo = self->is_solo;
     range_loop l;
     range_walk w = {&l, acc, 0, 0};
 
@@ -250,6 +249,8 @@ int blz__par_range(blz_par *par, size_t n, const blz_par_reducer *reducer, void 
         w.last = range_now(par);
         decide_on_sharing(par, w.last);
         start_range(par, &w, 0, n);
+        if (self->is_solo && !was_solo)
+            blz__par_end_solo(self);
     }
     return blz_par_cancel_code(&l.failure);
 }

@@ -64,7 +64,7 @@ static void run_root(worker *w, root *r)
 
 /* ---- finding ---- */
 
-/* The victim publishes at its next fork. */
+/* The victim publishes at its next fork, if it is not solo. */
 bool blz__par_ask(worker *victim)
 {
     blz_par *par = &victim->ring.own;
@@ -74,7 +74,7 @@ bool blz__par_ask(worker *victim)
         blz__store(&par->enough, INT64_MAX, RELAXED);
     if (fuel != PAR_FUEL_ASKED)
         blz__store(&par->fuel, (int32_t)PAR_FUEL_ASKED, RELAXED);
-    return fuel <= 0;
+    return fuel <= 0 && !blz__load(&victim->is_solo, RELAXED);
 }
 
 static blz_par_job *steal_from(worker *victim)
@@ -159,7 +159,7 @@ static bool run_any(worker *w, par_effort how)
         return true;
     if (!find(w, how, &f))
         return false;
-    blz__par_sleep_end_looking(&w->pool->sleep);
+    blz__par_stop_looking(w);
     w->fruitless = w->is_watcher = false;
     w->watches = 0;
     blz__par_run_found(w, &f);
@@ -218,12 +218,19 @@ static void go_to_sleep(worker *w, uint32_t event, uint32_t *latch)
     if (w->fruitless && !w->is_watcher)
         par_count(w->stats.vain);
     end = sleep_traced(w, event, latch, deadline_ns);
-    if (deadline_ns)
-        blz__par_watch_end(w);
+    blz__par_watch_end(w);
     if (end == SLEEP_WOKEN)
         par_count(w->stats.sleeps);
     w->fruitless = end != SLEEP_NOT_AT_ALL;
     w->is_watcher = end == SLEEP_OVER;
+}
+
+/* Or waits a little. In a calm what there is to find is too small to wait for it. */
+static bool has_looked_enough(const blz_pool *pool, uint32_t *rounds)
+{
+    if (*rounds >= pool->spins && blz__par_is_calm(pool))
+        return true;
+    return !blz__par_idle_round(pool, rounds);
 }
 
 void blz__par_work_until(worker *w, uint32_t *latch)
@@ -237,14 +244,14 @@ void blz__par_work_until(worker *w, uint32_t *latch)
     while (!latch_is_set(latch)) {
         if (run_any(w, rounds % PAR_ASK_EVERY == 0 ? PAR_ASK : PAR_LOOK)) {
             rounds = 0;
-        } else if (w->fruitless || !blz__par_idle_round(w->pool, &rounds)) {
-            w->is_unheard = false;
+        } else if (w->fruitless || has_looked_enough(w->pool, &rounds)) {
+            blz__par_watch_prepare(w);
             event = blz__par_sleep_announce(sleep);
             if (!run_any(w, PAR_FORCE))
                 go_to_sleep(w, event, latch);
         }
     }
-    blz__par_sleep_end_looking(sleep);
+    blz__par_stop_looking(w);
     change_depth(-1u);
     if (w->taken && ring_has_public(&w->ring)) /* which a helper could not take meanwhile */
         tell_again(w);

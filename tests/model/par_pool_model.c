@@ -111,7 +111,7 @@ static void meet(blz_par *par, void *arg)
 {
     (void)par, (void)arg;
     if (blz__fetch_add(&nr_met, 1u, RELAXED) + 1 == 2)
-        blz__futex_wake(&nr_met, 1);
+        blz__futex_wake(&nr_met, 2);
     while (blz__load(&nr_met, RELAXED) < 2)
         blz__futex_wait(&nr_met, 1);
 }
@@ -240,6 +240,13 @@ static void a_guest_meets_the_worker(void)
     free_pool(pool);
 }
 
+static void make_calm(blz_pool *pool)
+{
+    pool->calm_ticks = BLZ_MSEC; /* the watcher looks again, as often as it takes */
+    blz__store(&pool->calm_until, (uint64_t)blz__clock_ns() + BLZ_MSEC, RELAXED);
+    blz__par_sleep_post(&pool->sleep, 0); /* who looks for work has not announced anything yet */
+}
+
 /*
  * The pool is calm, so nothing is published, if there is a watcher. If the worker has gone to sleep
  * too early to be that, the fork is not kept private.
@@ -250,8 +257,39 @@ static void a_fork_in_a_calm_is_found(void)
     blz_par *par = blz_pool_enter(pool);
 
     nr_met = 0;
-    blz__store(&pool->calm_until, (uint64_t)blz__clock_ns() + BLZ_MSEC, RELAXED);
+    make_calm(pool);
     blz_pool_run(pool, join_two_that_meet, NULL);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+/* Keeps a worker busy until the two have met. */
+static void wait_for_the_meeting(blz_par *par, void *arg)
+{
+    uint32_t met;
+
+    (void)par, (void)arg;
+    while ((met = blz__load(&nr_met, RELAXED)) < 2)
+        blz__futex_wait(&nr_met, met);
+}
+
+static void run_wait_for_the_meeting(void *arg)
+{
+    blz_pool_run(arg, wait_for_the_meeting, NULL);
+}
+
+/* The same, where the watcher is given something else to do: then the other one must look. */
+static void a_fork_in_a_calm_is_found_though_the_watcher_is_busy(void)
+{
+    blz_pool *pool = new_pool(2, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = blz_pool_enter(pool);
+    model_thread other;
+
+    nr_met = 0;
+    make_calm(pool);
+    other = model_start(run_wait_for_the_meeting, pool);
+    blz_pool_run(pool, join_two_that_meet, NULL);
+    model_join(other);
     blz_pool_leave(par);
     free_pool(pool);
 }
@@ -399,6 +437,9 @@ static const struct model models[] = {
     {"a_fork_in_a_calm_is_found",
      a_fork_in_a_calm_is_found,
      {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_fork_in_a_calm_is_found_though_the_watcher_is_busy",
+     a_fork_in_a_calm_is_found_though_the_watcher_is_busy,
+     {.preemptions = MODEL_NONE, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_fork_is_joined_by_stealing",
      a_fork_is_joined_by_stealing,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
