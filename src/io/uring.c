@@ -102,7 +102,7 @@ static int init_ring_patiently(struct uring_driver *d, const blz_options *option
 {
     int rc = init_any_ring(d, options);
 
-    for (int ms = 1; rc == -ENOMEM && ms <= 256 && limit_has_room(options); ms *= 2) {
+    for (int ms = 1; rc == -ENOMEM && ms <= 512 && limit_has_room(options); ms *= 2) {
         poll(NULL, 0, ms);
         rc = init_any_ring(d, options);
     }
