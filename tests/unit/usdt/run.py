@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""USDT probes: the notes of the library name them all, with their arguments and semaphores; and, where
-there is gdb, which knows how to listen to them, they fire, with the right values.
+"""USDT probes: the notes of the library name them all, with their arguments and semaphores, and are those
+that the guide tells of; and, where there is gdb, which knows how to listen to them, they fire, with the
+right values.
 
 Environment: USDT (ON if the library has probes), COMPILERS, LIBRARIES, LINK. Skipped (77) without.
 """
@@ -37,6 +38,22 @@ def all_probes_are_there(file):
     semaphores = [semaphore for _, semaphore in found.values()]
     assert len(set(semaphores)) == len(semaphores), found
     assert all(semaphores), found
+
+
+def the_guide_tells_of_them():
+    """Its table has each probe with its arguments, and its examples use no others."""
+    text = (ROOT / "docs/guide/debugging.md").read_text(encoding="utf-8")
+    told, examples = {}, 0
+    for row in re.findall(r"^\| (`blitz:.*) \| (.*) \|$", text, re.M):
+        arguments = re.sub(r"\([^)]*\)", "", row[1]).split(",")  # what is in brackets explains one
+        told.update({name: len(arguments) for name in re.findall(r"`blitz:(\w+)`", row[0])})
+    assert told == ARGUMENTS, told
+    for probe, body in re.findall(r"usdt:LIB:blitz:(\w+)([^}]*)}", text):
+        assert probe in ARGUMENTS, probe
+        used = [int(number) for number in re.findall(r"\barg(\d)\b", body)]
+        assert all(number < ARGUMENTS[probe] for number in used), (probe, body)
+        examples += 1
+    assert examples >= 7, examples
 
 
 def probes_fire_where_somebody_listens(folder, library):
@@ -75,6 +92,7 @@ def probes_fire_where_somebody_listens(folder, library):
 
 
 def main():
+    the_guide_tells_of_them()
     if os.environ.get("USDT") != "ON":
         print("skipped: the library was built without probes")
         return SKIPPED
