@@ -16,6 +16,24 @@ PATIENCE = 100  # seconds, for what must come
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
+# A promise of the page's, which is awaited here for as long as for any answer.
+WAIT = """new Promise((done) => {
+    let over = false;
+    const look = () => {
+        const value = over ? null : (%s);
+        if (!value)
+            return;
+        over = true;
+        observer.disconnect();
+        done(value);
+    };
+    const observer = new MutationObserver(look);
+    const frame = () => { look(); if (!over) requestAnimationFrame(frame); };
+    observer.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+    frame();
+})"""
+
+
 def find():
     return next(filter(None, map(shutil.which, NAMES)), None)
 
@@ -88,14 +106,8 @@ class Browser:
         return result["result"].get("value")
 
     def wait_for(self, expression):
-        """Until it is true: its value."""
-        give_up = time.monotonic() + PATIENCE
-        while True:
-            value = self.evaluate(expression)
-            if value:
-                return value
-            assert time.monotonic() < give_up, expression
-            time.sleep(0.02)
+        """Until it is true: its value. The page looks when it has changed, and at each frame."""
+        return self.evaluate(WAIT % expression)
 
     def press(self, key, code):
         for kind in ("rawKeyDown", "keyUp"):

@@ -57,14 +57,13 @@ class Crowd:
         return self.json("/api/tasks?fresh=1&" + query)
 
     def wait_for(self, what, path, good):
-        """Asks until the answer is good."""
+        """Asks until the answer is good; each question waits for a new look at all tasks."""
         give_up = time.monotonic() + PATIENCE
         while True:
             answer = self.json(path)
             if good(answer):
                 return answer
             assert time.monotonic() < give_up, (what, answer)
-            time.sleep(0.01)
 
     def wait_for_waiting(self, count):
         return self.wait_for(f"{count} tasks that wait", "/api/tasks?fresh=1&limit=1",
