@@ -79,7 +79,8 @@ BLZ_API BLZ_NODISCARD int blz_par_spawn(blz_par *par, blz_par_scope *scope, blz_
 
 /*
  * The same, but such tasks begin in the order in which they were spawned, after the others. Threads
- * that take some away take the oldest first. [in the scope]
+ * that ask for some are offered the oldest; if they come too late, these are the last to begin.
+ * [in the scope]
  */
 BLZ_API BLZ_NODISCARD int blz_par_spawn_fifo(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn,
                                              void *arg);

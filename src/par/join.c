@@ -191,6 +191,11 @@ static void look_around(worker *w, bool asked)
         publish_oldest(w);
 }
 
+static bool has_shown(const worker *w)
+{
+    return ring_has_public(&w->ring) || blz__load(&w->tasks.offer, RELAXED);
+}
+
 void blz__par_look(worker *w)
 {
     bool asked = blz__load(&w->ring.own.fuel, RELAXED) == PAR_FUEL_ASKED;
@@ -198,7 +203,10 @@ void blz__par_look(worker *w)
     if (pool_nr_in_use(w->pool) > 1)
         look_around(w, asked);
     set_enough(w);
-    refill(w, ring_room(&w->ring));
+    if (asked && !has_shown(w)) /* there was nothing to show: the next is */
+        blz__store(&w->ring.own.fuel, 0, RELAXED);
+    else
+        refill(w, ring_room(&w->ring));
 }
 
 void blz_par_refuel_(blz_par *par, blz_par_job *job)

@@ -11,6 +11,7 @@
 #include "par/tasks_list.h"
 
 #include <errno.h>
+#include <string.h>
 
 void blz__par_tasks_init(task_state *s)
 {
@@ -123,6 +124,8 @@ int blz_par_spawn_fifo(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn, v
 
 /* ---- running ---- */
 
+static void offer(worker *w, bool quietly);
+
 static void run_task(worker *w, blz_par_scope *scope, par_task t)
 {
     int rc;
@@ -167,32 +170,6 @@ static par_task take_task(block_list *list, task_block *block)
     return t;
 }
 
-/* Runs all, and what they spawn here. */
-static void run_list(worker *w, block_list *list)
-{
-    uint32_t isolated = w->isolated;
-    struct current c = {.claimed = false};
-    task_block *block;
-    par_task t;
-
-    while ((block = list->newest ? list->newest : list->fifo_oldest)) {
-        if (block->first == block->end) {
-            if (block->scope == c.scope) /* it may be the last one */
-                change_scope(w, &c, NULL);
-            retire(w, list, block);
-            continue;
-        }
-        if (block->scope != c.scope)
-            change_scope(w, &c, block->scope);
-        t = take_task(list, block);
-        spend_fuel(w); /* from here on others may be given what is left */
-        run_task(w, block->scope, t);
-    }
-    list->running = NULL;
-    if (isolated != w->isolated)
-        blz__par_isolate(isolated);
-}
-
 /* The block that was offered from this list, if nobody has taken it. */
 static task_block *take_back(worker *w, const block_list *list)
 {
@@ -205,6 +182,60 @@ static task_block *take_back(worker *w, const block_list *list)
         return NULL;
     /* Relaxed: what is there is our own. */
     return blz__cas(&w->tasks.offer, &offer, 0, RELAXED, RELAXED) ? w->tasks.offered : NULL;
+}
+
+/* Tasks that begin in their order come after the others, also after those that were offered. */
+static task_block *next_block(worker *w, block_list *list)
+{
+    task_block *block;
+
+    if (list->newest || !list->fifo_oldest || w->tasks.offered_from != list || w->tasks.is_fifo)
+        return list->newest ? list->newest : list->fifo_oldest;
+    block = take_back(w, list);
+    if (!block)
+        return list->fifo_oldest;
+    link_block(list, block);
+    return block;
+}
+
+/* Whether another thread has taken what was offered from the list the last time. */
+static inline bool offer_was_taken(const worker *w, const block_list *list)
+{
+    return w->tasks.offered_from == list && !blz__load(&w->tasks.offer, RELAXED);
+}
+
+/*
+ * Runs all, and what they spawn here. The first may take long, and so may any that is run while
+ * others do the rest: before it an offer is made that wakes nobody, for who is awake, or wakes up
+ * to look after what is not shown (force.c).
+ */
+static void run_list(worker *w, block_list *list)
+{
+    uint32_t isolated = w->isolated;
+    struct current c = {.claimed = false};
+    bool is_first = true;
+    task_block *block;
+    par_task t;
+
+    while ((block = next_block(w, list))) {
+        if (block->first == block->end) {
+            if (block->scope == c.scope) /* it may be the last one */
+                change_scope(w, &c, NULL);
+            retire(w, list, block);
+            continue;
+        }
+        if (block->scope != c.scope)
+            change_scope(w, &c, block->scope);
+        t = take_task(list, block);
+        spend_fuel(w); /* from here on others may be given what is left */
+        if ((is_first || offer_was_taken(w, list)) && pool_nr_in_use(w->pool) > 1)
+            offer(w, true);
+        is_first = false;
+        run_task(w, block->scope, t);
+    }
+    list->running = NULL;
+    if (isolated != w->isolated)
+        blz__par_isolate(isolated);
 }
 
 void blz__par_frame_begin(worker *w, task_frame *frame, bool is_root)
@@ -294,33 +325,45 @@ static task_block *block_to_share(const block_list *list)
     return block ? block : oldest_with_tasks(list, list->fifo_oldest);
 }
 
-/* The older half of the tasks of a block. NULL: no memory. */
-static task_block *split(worker *w, task_block *from)
+/* The older or the newer half of the tasks of a block. NULL: no memory. */
+static task_block *split(worker *w, task_block *from, bool newer)
 {
     uint32_t count = (from->end - from->first + 1) / 2;
     task_block *block = blz__par_block_new(w);
+    const par_task *half = from->tasks + (newer ? from->end - count : from->first);
 
     if (!block)
         return NULL;
     block->scope = from->scope;
     block->fifo = from->fifo;
-    block->first = block->end = 0;
+    block->first = 0;
     blz__plain_write(&block->end);
-    while (block->end < count)
-        block->tasks[block->end++] = from->tasks[from->first++];
+    block->end = count;
+    memcpy(block->tasks, half, count * sizeof *half);
+    if (newer)
+        from->end -= count;
+    else
+        from->first += count;
     count_block(block);
     return block;
 }
 
-/* A block that others may have; one that this thread is at work on is divided. */
-static task_block *cut(worker *w, block_list *list)
+/*
+ * A block that others may have; one that this thread is at work on is divided. What is offered
+ * quietly is likely to be taken back, when there is nothing else left: of tasks that begin in their
+ * order that must be the last ones.
+ */
+static task_block *cut(worker *w, block_list *list, bool quietly)
 {
-    task_block *block = block_to_share(list);
+    task_block *block = block_to_share(list), *newest;
 
     if (!block)
         return NULL;
-    if (block == list->running || block == *newest_of(list, block->fifo))
-        return split(w, block);
+    newest = *newest_of(list, block->fifo);
+    if (block->fifo && quietly && newest->first != newest->end)
+        return split(w, newest, true);
+    if (block == list->running || block == newest)
+        return split(w, block, false);
     unlink_block(list, block);
     if (!block->counted)
         count_block(block);
@@ -339,15 +382,18 @@ static block_list *list_to_share(const worker *w)
     return found;
 }
 
-static void show(worker *w, block_list *list, task_block *block)
+static void show(worker *w, block_list *list, task_block *block, bool quietly)
 {
     w->tasks.offered_from = list;
+    w->tasks.is_quiet = quietly;
+    w->tasks.is_fifo = block->fifo;
     blz__plain_write(&w->tasks.offered);
     w->tasks.offered = block;
     /* release: pairs with the acquire in take_from */
     blz__store(&w->tasks.offer, (uintptr_t)block->scope, RELEASE);
     par_count(w->stats.published);
-    blz__par_sleep_post(&w->pool->sleep, 1);
+    if (!quietly)
+        blz__par_sleep_post(&w->pool->sleep, 1);
 }
 
 /* Who waits for the scope is asleep, perhaps, and would like to have the block. */
@@ -356,26 +402,36 @@ static void show_and_tell(worker *w, block_list *list, task_block *block)
     blz_par_scope *scope = block->scope;
 
     blz__fetch_add(&scope->out, 1u, RELAXED); /* it stays until it is told */
-    show(w, list, block);
+    show(w, list, block, false);
     latch_poke(&scope->latch); /* after the fence of the post: see help.h */
     uncount(w, scope);
 }
 
-void blz__par_offer(worker *w)
+static void offer(worker *w, bool quietly)
 {
     block_list *list;
     task_block *block;
 
-    if (blz__load(&w->tasks.offer, ACQUIRE)) /* pairs with the release in take_from */
+    if (blz__load(&w->tasks.offer, ACQUIRE)) { /* pairs with the release in take_from */
+        if (w->tasks.is_quiet && !quietly) {
+            w->tasks.is_quiet = false;
+            blz__par_sleep_post(&w->pool->sleep, 1);
+        }
         return;
+    }
     list = list_to_share(w);
-    block = list ? cut(w, list) : NULL;
+    block = list ? cut(w, list, quietly) : NULL;
     if (!block)
         return;
     if (block->scope->owner == &w->ring.own)
-        show(w, list, block);
+        show(w, list, block, quietly);
     else
         show_and_tell(w, list, block);
+}
+
+void blz__par_offer(worker *w)
+{
+    offer(w, false);
 }
 
 /* What is offered there, if it is of that scope, or whatever it is. NULL: nothing. */

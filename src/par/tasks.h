@@ -79,6 +79,8 @@ typedef struct task_state {
     task_block *spare;
     uint32_t nr_spare;
     block_list *offered_from;
+    bool is_fifo;                       /* what is offered */
+    bool is_quiet;                      /* nobody was woken for the offer */
     blz__cache_aligned uintptr_t offer; /* 0, BUSY, or a scope */
     task_block *offered;
 } task_state;

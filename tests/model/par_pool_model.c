@@ -263,6 +263,36 @@ static void a_fork_in_a_calm_is_found(void)
     free_pool(pool);
 }
 
+static int meet_as_a_task(blz_par *par, void *arg)
+{
+    meet(par, arg);
+    return 0;
+}
+
+static void spawn_two_that_meet(blz_par *par, void *arg)
+{
+    blz_par_scope scope;
+
+    (void)arg;
+    blz_par_scope_begin(par, &scope);
+    model_assert(blz_par_spawn(par, &scope, meet_as_a_task, NULL) == 0);
+    model_assert(blz_par_spawn(par, &scope, meet_as_a_task, NULL) == 0);
+    model_assert(blz_par_scope_end(par, &scope) == 0);
+}
+
+/* The same with tasks: nobody takes what is in a list by force, so it is offered. */
+static void a_task_in_a_calm_is_found(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = blz_pool_enter(pool);
+
+    nr_met = 0;
+    make_calm(pool);
+    blz_pool_run(pool, spawn_two_that_meet, NULL);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
 /* Keeps a worker busy until the two have met. */
 static void wait_for_the_meeting(blz_par *par, void *arg)
 {
@@ -437,6 +467,9 @@ static const struct model models[] = {
     {"a_fork_in_a_calm_is_found",
      a_fork_in_a_calm_is_found,
      {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_task_in_a_calm_is_found",
+     a_task_in_a_calm_is_found,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_fork_in_a_calm_is_found_though_the_watcher_is_busy",
      a_fork_in_a_calm_is_found_though_the_watcher_is_busy,
      {.preemptions = MODEL_NONE, .stale_reads = MODEL_NONE, .reduce = true}},

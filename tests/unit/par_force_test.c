@@ -8,6 +8,7 @@
 #include "par.h"
 
 #include <blitz/par_for.h>
+#include <blitz/par_scope.h>
 
 static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
 {
@@ -224,6 +225,38 @@ static void who_is_about_to_sleep_looks_again_when_nobody_watches_any_more(void 
     free_pool(pool);
 }
 
+static int meet_as_a_task(blz_par *par, void *arg)
+{
+    meet(par, arg);
+    return 0;
+}
+
+static void spawn_two_that_meet(blz_par *par, void *arg)
+{
+    uint32_t nr_met = 0;
+    blz_par_scope scope;
+
+    (void)arg;
+    blz_par_scope_begin(par, &scope);
+    check(blz_par_spawn(par, &scope, meet_as_a_task, &nr_met) == 0);
+    check(blz_par_spawn(par, &scope, meet_as_a_task, &nr_met) == 0);
+    check(blz_par_scope_end(par, &scope) == 0);
+}
+
+static void a_coarse_task_is_found_in_a_calm(void **state)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+
+    (void)state;
+    assert_non_null(par);
+    make_calm_for(pool, 20);
+    rouse(pool);
+    assert_int_equal(blz_pool_run(pool, spawn_two_that_meet, NULL), 0);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
 /* ---- with fuel ---- */
 
 static void fork_often(blz_par *par, void *arg)
@@ -267,6 +300,7 @@ int main(void)
         TEST(a_coarse_loop_is_shared_in_a_calm_without_a_watcher),
         TEST(a_coarse_fork_is_found_when_the_calm_is_just_over),
         TEST(who_is_about_to_sleep_looks_again_when_nobody_watches_any_more),
+        TEST(a_coarse_task_is_found_in_a_calm),
         TEST(a_coarse_fork_is_found_after_fine_ones),
     };
 

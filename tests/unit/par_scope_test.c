@@ -91,6 +91,15 @@ static void spawn_in_both_orders(blz_par *par, void *arg)
     check(blz_par_scope_end(par, &scope) == 0);
 }
 
+static void check_orders(const struct orders *orders)
+{
+    assert_int_equal(orders->nr_seen, 200);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(orders->seen[i], 199 - 2 * i); /* the last one first */
+        assert_int_equal(orders->seen[100 + i], 2 * i); /* then, the first one first */
+    }
+}
+
 static void tasks_of_one_thread_begin_in_their_order(void **state)
 {
     blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
@@ -98,11 +107,44 @@ static void tasks_of_one_thread_begin_in_their_order(void **state)
 
     (void)state;
     assert_int_equal(blz_pool_run(pool, spawn_in_both_orders, &orders), 0);
-    assert_int_equal(orders.nr_seen, 200);
-    for (int i = 0; i < 100; i++) {
-        assert_int_equal(orders.seen[i], 199 - 2 * i); /* the last one first */
-        assert_int_equal(orders.seen[100 + i], 2 * i); /* then, the first one first */
-    }
+    check_orders(&orders);
+    assert_int_equal(blz_pool_free(pool), 0);
+}
+
+struct busy {
+    blz_par_job job;
+    int began, may_end;
+};
+
+static void be_busy(blz_par *par, blz_par_job *job)
+{
+    struct busy *busy = blz_container_of(job, struct busy, job);
+
+    (void)par;
+    __atomic_store_n(&busy->began, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&busy->may_end, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+/* They are offered to others, quietly, and the only other one has something to do. */
+static void tasks_begin_in_their_order_if_nobody_takes_any(void **state)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+    struct orders orders = {.nr_seen = 0};
+    struct busy busy = {.began = 0};
+
+    (void)state;
+    assert_non_null(par);
+    blz_par_fork(par, &busy.job, be_busy);
+    while (!__atomic_load_n(&busy.began, __ATOMIC_ACQUIRE))
+        sched_yield();
+    blz__store(&par->fuel, 1000, RELAXED); /* nobody has asked */
+    spawn_in_both_orders(par, &orders);
+    __atomic_store_n(&busy.may_end, 1, __ATOMIC_RELEASE);
+    assert_false(blz_par_unfork(par, &busy.job));
+    check_orders(&orders);
+    blz_pool_leave(par);
     assert_int_equal(blz_pool_free(pool), 0);
 }
 
@@ -447,6 +489,7 @@ int main(void)
         TEST(who_waits_for_a_scope_does_not_take_its_own_jobs_outside),
         TEST(a_scope_ends_when_all_tasks_are_done),
         TEST(tasks_of_one_thread_begin_in_their_order),
+        TEST(tasks_begin_in_their_order_if_nobody_takes_any),
         TEST(tasks_spawn_into_their_own_scope),
         TEST(scopes_nest_and_tasks_reach_the_outer_ones),
         TEST(a_task_is_taken_by_a_thread_without_work),
