@@ -88,12 +88,17 @@ int blz__console_listen(blz_console *console)
     return rc < 0 ? rc : blz_listener_addr(&console->tcp, &console->addr);
 }
 
+/* Closing makes a handle void, and the one here is read by the server, which may just have begun:
+ * copies are closed. */
 void blz__console_unlisten(blz_console *console)
 {
+    blz_unix_listener local = console->unix_;
+    blz_listener tcp = console->tcp;
+
     if (console->owns_path)
         (void)unlink(path_of(console));
     if (console->is_unix)
-        (void)blz_unix_listener_close(&console->unix_);
+        (void)blz_unix_listener_close(&local);
     else
-        (void)blz_listener_close(&console->tcp);
+        (void)blz_listener_close(&tcp);
 }
