@@ -70,7 +70,7 @@ mutants:
 	@tools/bootstrap build test
 	@tools/mutants $(ARGS)
 
-# Blitz and its peers, in turn: an hour or two; writes docs/benchmarks.
+# Blitz and its peers, in turn: half an hour on two cores; writes docs/benchmarks.
 # `make bench ARGS='--groups locks --cycles 3'` is shorter.
 bench: build
 	@bench/peers/setup

@@ -66,7 +66,7 @@ def describe():
                      f'{cpus} CPUs' + (', virtual' if 'hypervisor' in flags else ''),
         'Governor': governor or 'not shown by the system',
         'Memory': f'{memory / 2**20:.0f} GiB',
-        'Kernel': f'{platform.system()} {platform.release()}',
+        'Kernel': f'{platform.system()} {platform.release().split("-")[0]}',
         'C library': ' '.join(platform.libc_ver()),
         'Compilers': ', '.join(filter(None, (first_line('gcc', '--version'),
                                              first_line('rustc', '--version'),

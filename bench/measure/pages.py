@@ -172,7 +172,7 @@ other processes used the machine. What each benchmark does, and what its figure 
 
 On a Debian 12 machine, with nothing installed:
 
-    make bench                                   # an hour or two; writes this page
+    make bench                                   # half an hour; writes this page
     make bench ARGS='--groups locks --cycles 3'  # some of it
     bench/compare mutex_uncontended --cycles 9   # one of them, as a table in the terminal
 
