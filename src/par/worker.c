@@ -5,7 +5,8 @@
  * A worker without a computation takes any job: from the rings of the others, beginning at a
  * random one, then from those that came from outside. If there is none it spins for about two
  * microseconds, yields a few times, announces that it is about to sleep, looks once more, and
- * sleeps (sleep.h). If it was woken in vain it goes back to sleep without the first two.
+ * sleeps (sleep.h). In a calm it does not yield: what it could find is too small (join.c). If it
+ * was woken in vain it goes back to sleep without either.
  *
  * A worker that waits for a job which another has taken may do the same, in a pool that is made so.
  * What it takes then is foreign to what it waits for, and one deeper. How else it may wait is in
