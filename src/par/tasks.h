@@ -5,9 +5,9 @@
  * Each thread has a list of blocks for each scope that it began, and one for each computation that
  * it took from another thread, which has what that spawns into scopes of others. Such lists are the
  * thread's own, and nothing there is atomic. When somebody has nothing to do, the thread offers the
- * oldest block of its outermost list, or the older half of its only one; and quietly, waking nobody,
- * before it runs the first task of a list, which may take long. The word of the offer is the scope
- * that its tasks are of, so that who waits for one takes nothing else:
+ * oldest block of its outermost list, or the older half of its only one; quietly, waking nobody,
+ * also before it runs the first task of a list, which may take long. The word of the offer is the
+ * scope that its tasks are of, so that who waits for one takes nothing else:
  *
  *   offer      who                  does
  *   ------------------------------------------------------------------------------
