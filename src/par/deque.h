@@ -170,6 +170,17 @@ static inline bool ring_take_public(ring *r)
     return mine;
 }
 
+/* Whether the unfork of that job would wait for a thief just now. [owner] */
+static inline bool ring_is_held(ring *r, int64_t index)
+{
+    if (index > blz__load(&r->own.bottom, RELAXED))
+        return false;
+    if (!blz__lock_try(&r->lock))
+        return true;
+    blz__lock_release(&r->lock);
+    return false;
+}
+
 /* The guard is above the newest job, and tail says already that it is gone. As above. [owner] */
 static inline bool ring_unfork(ring *r, int64_t index)
 {

@@ -195,7 +195,7 @@ static void wait_until(worker *w, const struct awaited *a, blz_par_wait waiting)
         break;
     case BLZ_PAR_WAIT_BLOCK:
         if (pool_is_forked(w->pool) && !latch_is_set(a->latch))
-            blz__panic("a forked child waits for what a thread of its parent has taken");
+            blz__panic(PAR_CHILD_WAITS);
         block_until(w->pool, a->latch);
         break;
     }

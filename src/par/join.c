@@ -183,7 +183,7 @@ static void look_around(worker *w, bool asked)
     if (!asked)
         w->burst = next_burst(w, now - w->looked_at);
     blz__store(&w->looked_at, now, RELAXED);
-    if ((int64_t)(now - w->solo_until) < 0)
+    if ((int64_t)(now - w->solo_until) < 0 || pool_is_forked(w->pool)) /* a child is alone */
         return;
     blz__store(&w->is_solo, false, RELAXED);
     blz__par_offer(w);
@@ -224,6 +224,12 @@ void blz_par_refuel_(blz_par *par, blz_par_job *job)
 
 /* ---- a public job ---- */
 
+/* In a forked child: a thief of the parent was taking this job, and has the lock for ever. */
+static bool is_out_of_reach(worker *w, int64_t index)
+{
+    return pool_is_forked(w->pool) && ring_is_held(&w->ring, index);
+}
+
 bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting)
 {
     worker *w = worker_of(par);
@@ -231,6 +237,8 @@ bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting)
 
     if (tells)
         w->shown = -1;
+    if (is_out_of_reach(w, job->index))
+        blz__panic(PAR_CHILD_WAITS);
     if (!ring_unfork(&w->ring, job->index)) {
         blz__par_wait_for(w, job, waiting);
         return false;

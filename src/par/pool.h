@@ -157,6 +157,9 @@ static inline void job_prepare(blz_par_job *job, const worker *owner)
     job->isolated = blz__load(&owner->isolated, RELAXED);
 }
 
+/* A panic. */
+#define PAR_CHILD_WAITS "a forked child waits for what a thread of its parent has taken"
+
 static inline bool pool_is_forked(const blz_pool *pool)
 {
     return blz_unlikely(blz__load(pool->fork_word, RELAXED) == 0);

@@ -3,7 +3,8 @@
  * Memory for blocks of tasks.
  *
  * Blocks that are empty go to the spare ones of the worker that emptied them. Where one worker
- * spawns and others run, they gather with the others, so they are passed on in bulk, by a pile.
+ * spawns and others run, they gather with the others, so they are passed on in bulk, by a pile. A
+ * forked child leaves that alone: a thread of the parent may have had its lock.
  */
 #include "par/pool.h"
 
@@ -14,7 +15,7 @@ static void take_from_pile(worker *w)
 {
     task_pile *pile = &w->pool->pile;
 
-    if (blz__load(&pile->len, RELAXED) == 0)
+    if (blz__load(&pile->len, RELAXED) == 0 || pool_is_forked(w->pool))
         return;
     blz__lock_acquire(&pile->lock);
     while (pile->first && w->tasks.nr_spare < MAX_SPARE / 2) {
@@ -56,11 +57,11 @@ static void free_block(blz_pool *pool, task_block *block)
     blz__free(&pool->allocator, block, sizeof *block, BLZ_CACHE_LINE);
 }
 
-/* Half of the spare blocks go to the others, or to nobody. */
+/* Half of the spare blocks go to the others, or are freed. */
 static void give_to_pile(worker *w)
 {
     task_pile *pile = &w->pool->pile;
-    bool full = blz__load(&pile->len, RELAXED) >= MAX_PILE;
+    bool full = blz__load(&pile->len, RELAXED) >= MAX_PILE || pool_is_forked(w->pool);
     task_block *block;
 
     if (!full)

@@ -4,9 +4,13 @@
  * all of them: jobs and computations that only the parent may run, and waits for threads that are
  * not there.
  */
+#include "par/pool.h" /* first: it has its own idea of what the header's atomics are */
+
 #include "par.h"
 
 #include "base/sanitize.h"
+
+#include <blitz/par_scope.h>
 
 #include <sched.h>
 #include <signal.h>
@@ -177,11 +181,102 @@ static void a_child_that_waits_for_a_thread_of_its_parent_is_told(void **state)
     free_pool(pool);
 }
 
+/* ---- locks that a thread of the parent held ---- */
+
+static int unfork_in_the_child(blz_par *par, void *arg)
+{
+    return blz_par_unfork(par, arg) ? 1 : 2;
+}
+
+static void run_nothing(blz_par *par, blz_par_job *job)
+{
+    (void)par, (void)job;
+}
+
+/* A thief has raised the guard, and has not looked whether the job is still there. */
+static void fork_when_one_is_being_taken(blz_par *par, void *arg)
+{
+    ring *r = &worker_of(par)->ring;
+    blz_par_job job;
+
+    blz_par_fork(par, &job, run_nothing);
+    check(ring_force_begin(r) == &job);
+    *(int *)arg = status_of_child(unfork_in_the_child, par, &job);
+    ring_force_cancel(r);
+    check(blz_par_unfork(par, &job));
+}
+
+static void a_child_whose_job_a_thief_of_its_parent_was_taking_is_told(void **state)
+{
+    int status = 0;
+
+    (void)state;
+    in_pool_of(1, fork_when_one_is_being_taken, &status);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGABRT);
+}
+
+static int spawn_nothing(blz_par *par, void *arg)
+{
+    ++*(int *)arg;
+    (void)par;
+    return 0;
+}
+
+/* More blocks than a worker keeps for itself: they come from the pile, and go there. */
+static int fork_and_spawn_in_the_child(blz_par *par, void *arg)
+{
+    enum { TASKS = 200 * BLOCK_TASKS };
+    blz_par_scope scope;
+    int forked = 0, spawned = 0;
+
+    (void)arg;
+    for (int i = 0; i < 100; i++) {
+        blz_par_job job;
+        blz_par_fork(par, &job, run_nothing);
+        forked += blz_par_unfork(par, &job);
+    }
+    blz_par_scope_begin(par, &scope);
+    for (int i = 0; i < TASKS; i++)
+        if (blz_par_spawn(par, &scope, spawn_nothing, &spawned) != 0)
+            return 1;
+    if (blz_par_scope_end(par, &scope) != 0 || spawned != TASKS)
+        return 2;
+    return forked == 100 ? 0 : 3;
+}
+
+/* Others were about to look at the ring, and to take blocks from the pile, or to give some. */
+static void fork_when_locks_are_held(blz_par *par, void *arg)
+{
+    worker *w = worker_of(par);
+    task_pile *pile = &w->pool->pile;
+    uint32_t len = blz__load(&pile->len, RELAXED);
+
+    check(blz__lock_try(&w->ring.lock));
+    blz__lock_acquire(&pile->lock);
+    blz__store(&pile->len, 1u, RELAXED);
+    *(int *)arg = status_of_child(fork_and_spawn_in_the_child, par, NULL);
+    blz__store(&pile->len, len, RELAXED);
+    blz__lock_release(&pile->lock);
+    blz__lock_release(&w->ring.lock);
+}
+
+static void a_child_waits_for_no_lock_of_its_parent(void **state)
+{
+    int status = 0;
+
+    (void)state;
+    in_pool_of(2, fork_when_locks_are_held, &status);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_child_uses_other_pools_and_runs_nothing_of_its_parent),
         TEST(a_child_that_waits_for_a_thread_of_its_parent_is_told),
+        TEST(a_child_whose_job_a_thief_of_its_parent_was_taking_is_told),
+        TEST(a_child_waits_for_no_lock_of_its_parent),
     };
     return RUN_TESTS(tests);
 }
