@@ -92,6 +92,14 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
         (void)ctx;                                                                           \
         return (type)(__VA_ARGS__);                                                          \
     }                                                                                        \
+    BLZ_PAR_DEFINED_ type name##_run_(ctx_type *ctx_, size_t at_)                            \
+    {                                                                                        \
+        type sum_ = 0;                                                                       \
+                                                                                             \
+        for (size_t j_ = 0; j_ < BLZ_PAR_RUN_; j_++)                                         \
+            sum_ += name##_term_(ctx_, at_ + j_);                                            \
+        return sum_;                                                                         \
+    }                                                                                        \
     BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_, \
                                       void *arg_)                                            \
     {                                                                                        \
@@ -108,16 +116,19 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
                 BLZ_PAR_ADD_ROWS_(name, j_ + 2 * far_)                                       \
                 BLZ_PAR_ADD_ROWS_(name, j_ + 3 * far_)                                       \
             }                                                                                \
-            for (size_t j_ = i_; !BLZ_PAR_IN_ROWS_(type) && j_ < i_ + far_; j_++) {          \
-                r0_ += name##_term_(ctx_, j_);                                               \
-                r1_ += name##_term_(ctx_, j_ + far_);                                        \
-                r2_ += name##_term_(ctx_, j_ + 2 * far_);                                    \
-                r3_ += name##_term_(ctx_, j_ + 3 * far_);                                    \
+            for (size_t j_ = i_; !BLZ_PAR_IN_ROWS_(type) && j_ < i_ + far_;                  \
+                 j_ += BLZ_PAR_RUN_) {                                                       \
+                r0_ += name##_run_(ctx_, j_);                                                \
+                r1_ += name##_run_(ctx_, j_ + far_);                                         \
+                r2_ += name##_run_(ctx_, j_ + 2 * far_);                                     \
+                r3_ += name##_run_(ctx_, j_ + 3 * far_);                                     \
             }                                                                                \
         }                                                                                    \
         for (; BLZ_PAR_IN_ROWS_(type) && end_ - i_ >= 8; i_ += 8) {                          \
             BLZ_PAR_ADD_ROWS_(name, i_)                                                      \
         }                                                                                    \
+        for (; !BLZ_PAR_IN_ROWS_(type) && end_ - i_ >= BLZ_PAR_RUN_; i_ += BLZ_PAR_RUN_)     \
+            r0_ += name##_run_(ctx_, i_);                                                    \
         sum_ += ((r0_ + r1_) + (r2_ + r3_)) + ((r4_ + r5_) + (r6_ + r7_));                   \
         for (; i_ < end_; i_++)                                                              \
             sum_ += name##_term_(ctx_, i_);                                                  \
@@ -126,7 +137,8 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
     }                                                                                        \
     BLZ_PAR_DEFINE_REDUCE_CALLS_(name, type, ctx_type, 0, acc + right)
 
-enum { BLZ_PAR_STREAM_ = 512 /* elements: a page, more or less */ };
+/* Elements: so far apart are the places, a page or so; and so many integers are added at each. */
+enum { BLZ_PAR_STREAM_ = 512, BLZ_PAR_RUN_ = 64 };
 
 #define BLZ_PAR_ADD_ROWS_(name, at)      \
     r0_ += name##_term_(ctx_, (at));     \
@@ -138,12 +150,8 @@ enum { BLZ_PAR_STREAM_ = 512 /* elements: a page, more or less */ };
     r6_ += name##_term_(ctx_, (at) + 6); \
     r7_ += name##_term_(ctx_, (at) + 7);
 
-/* Clang turns a plain loop over integers into vectors, and rows of them into something slow. */
-#ifdef __clang__
+/* Compilers turn a plain loop over integers into vectors, and rows of them into something slow. */
 #define BLZ_PAR_IN_ROWS_(type) ((type)0.5 != 0)
-#else
-#define BLZ_PAR_IN_ROWS_(type) true
-#endif
 
 #define BLZ_PAR_DEFINE_REDUCE_CALLS_(name, type, ctx_type, identity, combine)                      \
     BLZ_PAR_DEFINED_ int name##_combine_(void *acc_, void *right_, void *arg_)                     \
