@@ -107,6 +107,26 @@ void blz__par_block_put(struct worker *w, task_block *block);
 void blz__par_tasks_free(struct worker *w);
 void blz__par_pile_free(blz_pool *pool);
 
+/* ---- offers.c ---- */
+
+/* The scope waits for that block, too. */
+void blz__par_count_block(task_block *block);
+
+/* One less for the scope, which may be gone afterwards. */
+void blz__par_uncount(struct worker *w, blz_par_scope *scope);
+
+/* Offers a block, if there is one and nothing is offered already. */
+void blz__par_offer(struct worker *w);
+
+/* The same, waking nobody. */
+void blz__par_offer_quietly(struct worker *w);
+
+/* The block that was offered from this list; NULL: none, or somebody has taken it. */
+task_block *blz__par_take_back(struct worker *w, const block_list *list);
+
+/* A block that any thread has offered; or one of that scope. NULL: none. */
+task_block *blz__par_take_offer(struct worker *w, const blz_par_scope *scope);
+
 /* ---- tasks.c ---- */
 
 void blz__par_tasks_init(task_state *s);
@@ -120,12 +140,6 @@ void blz__par_run_base(struct worker *w);
 
 /* Runs what the thread that began the scope has of it. */
 void blz__par_run_own(struct worker *w, blz_par_scope *scope);
-
-/* Offers a block, if there is one and nothing is offered already. */
-void blz__par_offer(struct worker *w);
-
-/* A block that any thread has offered; or one of that scope. NULL: none. */
-task_block *blz__par_take_offer(struct worker *w, const blz_par_scope *scope);
 
 /* Runs the tasks of a block, and what they spawn. */
 void blz__par_run_block(struct worker *w, task_block *block);
