@@ -114,7 +114,7 @@ BLZ_API blz_rt *blz_rt_current(void);
 BLZ_API unsigned blz_rt_workers(const blz_rt *rt);
 
 /* The I/O backend ("io_uring", "epoll", "poll", "none"), and in a sentence why it is that one.
- * Chosen at the first call, or when I/O is first needed. [any thread] */
+ * Chosen at the first call, or when I/O is first needed; the same for all workers. [any thread] */
 BLZ_API const char *blz_rt_backend(blz_rt *rt);
 BLZ_API const char *blz_rt_backend_reason(blz_rt *rt);
 

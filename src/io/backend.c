@@ -4,6 +4,10 @@
  * one that works, found by opening and using it once. io_uring is often there and refused all the
  * same, by a container's system call filter or an administrator; the reason is kept for people who
  * wonder.
+ *
+ * One ring that works does not mean that there will be one for each worker: they take of what the
+ * user may lock. So all drivers of a runtime are opened here, and all are of one kind; a worker
+ * that finds out later, in the midst of an operation, could not turn back.
  */
 #include "base/alloc.h"
 #include "io/io.h"
@@ -24,19 +28,56 @@ static const blz__driver_ops *const backends[] = {
 };
 enum { NR_BACKENDS = sizeof backends / sizeof *backends };
 
-static int try_backend(const blz__driver_ops *ops, const blz_options *options)
+static void close_all(blz__driver *drivers)
+{
+    while (drivers) {
+        blz__driver *next = drivers->next;
+        drivers->ops->close(drivers);
+        drivers = next;
+    }
+}
+
+/* One for each worker, or none. */
+static int open_all(const blz__driver_ops *ops, const blz_options *options,
+                    const blz_allocator *allocator, blz__driver **drivers)
+{
+    blz__driver *all = NULL, *driver;
+
+    for (unsigned i = 0; i < options->workers; i++) {
+        int rc = ops->open(&driver, options, allocator);
+        if (rc < 0) {
+            close_all(all);
+            return rc;
+        }
+        driver->next = all;
+        all = driver;
+    }
+    *drivers = all;
+    return 0;
+}
+
+/* One that has been used is bound to the thread that used it: it is not for the workers. */
+static int try_one(const blz__driver_ops *ops, const blz_options *options,
+                   const blz_allocator *allocator)
+{
+    blz__driver *driver;
+    int rc = ops->probe ? ops->open(&driver, options, allocator) : 0;
+
+    if (rc < 0 || !ops->probe)
+        return rc;
+    rc = ops->probe(driver);
+    ops->close(driver);
+    return rc;
+}
+
+static int try_backend(const blz__driver_ops *ops, const blz_options *options,
+                       blz__driver **drivers)
 {
     const blz_allocator *allocator =
         options->allocator ? options->allocator : &blz__system_allocator;
-    blz__driver *driver;
-    int rc = ops->open(&driver, options, allocator);
+    int rc = try_one(ops, options, allocator);
 
-    if (rc < 0)
-        return rc;
-    if (ops->probe)
-        rc = ops->probe(driver);
-    ops->close(driver);
-    return rc;
+    return rc < 0 ? rc : open_all(ops, options, allocator, drivers);
 }
 
 static const char *explain(int rc)
@@ -51,7 +92,7 @@ static const char *explain(int rc)
     case -EINVAL:
         return "the kernel is too old for the features that are needed";
     case -ENOMEM:
-        return "no memory, or the limit on locked memory is too low";
+        return "no memory, or the limit on locked memory (ulimit -l) is too low";
     case -EMFILE:
     case -ENFILE:
         return "too many open files";
@@ -61,12 +102,13 @@ static const char *explain(int rc)
 }
 
 static int choose_named(const char *name, const char *who, const blz_options *options,
-                        const blz__driver_ops **ops, char *reason, size_t size)
+                        const blz__driver_ops **ops, blz__driver **drivers, char *reason,
+                        size_t size)
 {
     for (int i = 0; i < NR_BACKENDS; i++) {
         if (strcmp(backends[i]->name, name) != 0)
             continue;
-        int rc = try_backend(backends[i], options);
+        int rc = try_backend(backends[i], options, drivers);
         if (rc < 0) {
             snprintf(reason, size, "%s was asked for by %s, but: %s", name, who, explain(rc));
             return rc;
@@ -86,13 +128,13 @@ static bool is_refusal(int rc)
     return rc == -ENOSYS || rc == -EPERM || rc == -EACCES || rc == -EINVAL || rc == -ENOMEM;
 }
 
-static int choose_best(const blz_options *options, const blz__driver_ops **ops, char *reason,
-                       size_t size)
+static int choose_best(const blz_options *options, const blz__driver_ops **ops,
+                       blz__driver **drivers, char *reason, size_t size)
 {
     int rc = -ENOSYS, refused = 0;
 
     for (int i = 0; i < NR_BACKENDS && is_refusal(rc); i++) {
-        rc = try_backend(backends[i], options);
+        rc = try_backend(backends[i], options, drivers);
         if (rc == 0) {
             *ops = backends[i];
             if (i == 0)
@@ -108,16 +150,17 @@ static int choose_best(const blz_options *options, const blz__driver_ops **ops, 
     return rc;
 }
 
-int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, char *reason,
-                   size_t size)
+int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, blz__driver **drivers,
+                   char *reason, size_t size)
 {
     const char *named = getenv("BLZ_BACKEND");
 
     if (options->backend)
-        return choose_named(options->backend, "options.backend", options, ops, reason, size);
+        return choose_named(options->backend, "options.backend", options, ops, drivers, reason,
+                            size);
     if (named && *named)
-        return choose_named(named, "BLZ_BACKEND", options, ops, reason, size);
-    return choose_best(options, ops, reason, size);
+        return choose_named(named, "BLZ_BACKEND", options, ops, drivers, reason, size);
+    return choose_best(options, ops, drivers, reason, size);
 }
 
 int blz__io_mode(blz_rt *rt)

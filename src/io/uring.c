@@ -83,14 +83,29 @@ static int init_any_ring(struct uring_driver *d, const blz_options *options)
     return rc;
 }
 
-/* Whether the limit on locked memory has room for a ring, if nobody else has locked any. */
+static uint64_t in_pages(uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page;
+}
+
+/* What the rings of a runtime lock. */
+static uint64_t locked_by_rings(const blz_options *options)
+{
+    uint64_t cq = options->max_io_completions ? options->max_io_completions : CQ_ENTRIES;
+    uint64_t heads = 512 + SQ_ENTRIES * sizeof(uint32_t);
+
+    return options->workers * (in_pages(heads + cq * sizeof(struct io_uring_cqe)) +
+                               in_pages(SQ_ENTRIES * sizeof(struct io_uring_sqe)));
+}
+
+/* Whether the limit on locked memory has room for all of them, if nobody else has locked any. */
 static bool limit_has_room(const blz_options *options)
 {
     struct rlimit limit;
-    uint64_t cq = options->max_io_completions ? options->max_io_completions : CQ_ENTRIES;
-    uint64_t bytes = cq * sizeof(struct io_uring_cqe) + SQ_ENTRIES * sizeof(struct io_uring_sqe);
 
-    return getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur >= bytes;
+    return getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur >= locked_by_rings(options);
 }
 
 /*

@@ -60,6 +60,7 @@ typedef struct blz__driver_ops {
 struct blz__driver {
     const blz__driver_ops *ops;
     struct blz_worker *worker; /* whose it is */
+    blz__driver *next;         /* of those that were opened together, until its worker takes it */
     struct lease_pool *leases; /* src/io's: buffers on loan, or NULL */
     struct io *later;          /* src/io's: operations that wait for the next look at it */
     struct io *later_last;

@@ -30,7 +30,7 @@ struct blz_rt {
     char name[16]; /* options.name points here */
     blz_allocator allocator;
     const blz__driver_ops *driver_ops; /* NULL: not chosen yet */
-    blz__lock driver_lock;             /* of choosing */
+    blz__lock driver_lock;             /* of choosing, as long as that takes */
     char driver_reason[160];
     struct blz__io *io;
     blz__clock clock;

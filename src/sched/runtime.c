@@ -210,38 +210,47 @@ struct blz__io *blz__rt_io(const blz_rt *rt)
     return rt->io;
 }
 
-/*
- * Several threads may have chosen at once, each without a lock, since choosing allocates and asks
- * the system: the first choice stands.
- */
-static BLZ_COLD const blz__driver_ops *publish_driver_ops(blz_rt *rt, const blz__driver_ops *ops,
-                                                          const char *reason, int *rc)
+static void reserve_drivers(blz_rt *rt, blz__driver *drivers)
 {
-    const blz__driver_ops *chosen;
+    for (uint32_t i = 0; drivers; i++) {
+        blz__driver *next = drivers->next;
+        rt->workers[i].reserved = drivers;
+        drivers = next;
+    }
+}
 
+/*
+ * One thread chooses, and the others wait for it: each would open a driver for each worker, and
+ * together they would find less than there is for one. So this lock is held for a while, and
+ * under it the allocator is called, unlike under any other: it must not ask for the backend.
+ */
+static BLZ_COLD const blz__driver_ops *choose_driver_ops(blz_rt *rt, int *rc)
+{
+    const blz__driver_ops *ops;
+    blz__driver *drivers = NULL;
+
+    if (rt_is_forked(rt)) {
+        *rc = -EOWNERDEAD;
+        return NULL;
+    }
     blz__lock_acquire(&rt->driver_lock);
-    chosen = blz__load(&rt->driver_ops, RELAXED);
-    if (chosen) {
-        *rc = 0;
-    } else {
-        memcpy(rt->driver_reason, reason, sizeof rt->driver_reason);
-        chosen = ops;
+    ops = blz__load(&rt->driver_ops, RELAXED);
+    if (!ops) {
+        *rc = blz__io_choose(&rt->options, &ops, &drivers, rt->driver_reason,
+                             sizeof rt->driver_reason);
+        reserve_drivers(rt, drivers);
         blz__store(&rt->driver_ops, ops, RELEASE); /* pairs with blz__rt_driver_ops */
     }
     blz__lock_release(&rt->driver_lock);
-    return chosen;
+    return ops;
 }
 
 const blz__driver_ops *blz__rt_driver_ops(blz_rt *rt, int *rc)
 {
-    const blz__driver_ops *ops = blz__load(&rt->driver_ops, ACQUIRE); /* pairs with publish */
-    char reason[sizeof rt->driver_reason] = "";
+    const blz__driver_ops *ops = blz__load(&rt->driver_ops, ACQUIRE); /* pairs with choosing */
 
     *rc = 0;
-    if (blz_likely(ops != NULL))
-        return ops;
-    *rc = blz__io_choose(&rt->options, &ops, reason, sizeof reason);
-    return publish_driver_ops(rt, *rc == 0 ? ops : NULL, reason, rc);
+    return blz_likely(ops != NULL) ? ops : choose_driver_ops(rt, rc);
 }
 
 const char *blz_rt_backend(blz_rt *rt)

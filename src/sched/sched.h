@@ -21,7 +21,10 @@ int blz__driver_need(void);
 /* The descriptors of a runtime. */
 struct blz__io *blz__rt_io(const blz_rt *rt);
 
-/* What its drivers are; chosen at the first call, by trying. A negative errno in *rc, and NULL. */
+/*
+ * What its drivers are; chosen and opened at the first call, by trying. A negative errno in *rc,
+ * and NULL: then the next call tries again. [any thread]
+ */
 const blz__driver_ops *blz__rt_driver_ops(blz_rt *rt, int *rc);
 
 /*
@@ -45,11 +48,12 @@ uint64_t blz__sched_random(const blz_cx *cx);
 /* ---- What the scheduler needs from src/io ---- */
 
 /*
- * Chooses a backend by name (NULL: the best that works here), and says why. 0; -EINVAL: no such
- * name; or why the one that was asked for does not work.
+ * Chooses a backend by name (NULL: the best that works here), says why, and opens a driver of it
+ * for each worker, as a list: a backend that would be refused to some of them is not used at all.
+ * 0; -EINVAL: no such name; or why the one that was asked for does not work.
  */
-int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, char *reason,
-                   size_t size);
+int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, blz__driver **drivers,
+                   char *reason, size_t size);
 
 int blz__io_new(struct blz__io **io, blz_rt *rt);
 void blz__io_end(struct blz__io *io); /* closes what is still open, when the last task has ended */

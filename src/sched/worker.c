@@ -100,7 +100,9 @@ int blz__worker_open_driver(blz_worker *w)
 
     if (!ops)
         return rc;
-    rc = ops->open(&driver, &rt->options, &rt->allocator);
+    driver = w->reserved;
+    w->reserved = NULL;
+    rc = driver ? 0 : ops->open(&driver, &rt->options, &rt->allocator);
     if (rc < 0)
         return rc;
     driver->worker = w;
@@ -123,6 +125,9 @@ int blz__driver_need(void)
 
 void blz__worker_close_driver(blz_worker *w)
 {
+    if (w->reserved)
+        w->reserved->ops->close(w->reserved);
+    w->reserved = NULL;
     if (!w->driver)
         return;
     if (w->in_turn_park)

@@ -82,6 +82,7 @@ struct blz_worker {
     uint64_t started_at, parked_ticks;
     bool in_turn_park; /* embedded: parked in the driver between two turns */
     blz__driver *driver;
+    blz__driver *reserved; /* opened when the backend was chosen, until it is needed */
     blz__heap heap;
     blz_worker_stats stats;
     tick_histogram poll_histogram, latency_histogram;

@@ -30,24 +30,28 @@ static void check_numbers(const char *name, const char *text)
 static void check_reason(const blz_options *options, const char *name)
 {
     const blz__driver_ops *ops = NULL;
+    blz__driver *driver = NULL;
     char *reason = malloc(32);
     int rc;
 
     require(reason);
     memset(reason, 'x', 32);
-    rc = blz__io_choose(options, &ops, reason, 32);
+    rc = blz__io_choose(options, &ops, &driver, reason, 32);
     require(memchr(reason, '\0', 32));
     if (rc == 0)
         require(ops && (strcmp(ops->name, name) == 0 || !*name));
     else
         require(!ops && (rc == -EINVAL || strcmp(name, "io_uring") == 0));
+    require(!driver == (rc < 0));
+    if (driver)
+        ops->close(driver);
     free(reason);
 }
 
 /* A backend by its name, from the program and from the environment. */
 static void check_backend(const char *name)
 {
-    check_reason(&(blz_options){.backend = name}, name);
+    check_reason(&(blz_options){.backend = name, .workers = 1}, name);
     require(setenv("BLZ_BACKEND", name, 1) == 0);
     check_reason(&(blz_options){.workers = 1}, name);
     require(unsetenv("BLZ_BACKEND") == 0);

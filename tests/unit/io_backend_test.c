@@ -6,7 +6,7 @@
  */
 #include "io_fixture.h"
 
-#include <blitz/tcp.h>
+#include "talk.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,94 +59,39 @@ static void refuse_one(int call, int error)
     refuse(&(struct rule){call, error, ANY}, 1);
 }
 
-/* ---- something to do: two ends of a connection, a lease, a limit ---- */
-
-struct calls_us {
-    BLZ_FRAME;
-    blz_addr addr;
-    int64_t rc;
-    blz_tcp conn;
-    blz_io io;
-    char buf[5];
-};
-
-BLZ_ASYNC(calls_us)
-{
-    BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_tcp_connect(&self->io, &self->conn, &self->addr));
-    check(self->rc == 0);
-    BLZ_AWAIT(self->rc, blz_tcp_read_exact(&self->io, &self->conn, self->buf, 5));
-    check(self->rc == 5);
-    BLZ_AWAIT(self->rc, blz_tcp_write_all(&self->io, &self->conn, self->buf, 5));
-    check(self->rc == 5);
-    BLZ_AWAIT(self->rc, blz_tcp_read(&self->io, &self->conn, self->buf, 5));
-    check(self->rc == 0); /* the end */
-    blz_tcp_close(&self->conn);
-    BLZ_END(0);
-}
-
-struct talks {
-    BLZ_FRAME;
-    blz_listener listener;
-    blz_addr addr;
-    blz_handle client;
-    blz_tcp conn;
-    blz_buf lease;
-    blz_io io;
-    blz_timeout limit;
-    blz_handle_join_op join;
-    int64_t rc;
-};
-
-/* 0, or the first error. */
-BLZ_ASYNC(talks)
-{
-    BLZ_BEGIN;
-    self->rc = blz_listen(&self->listener, "127.0.0.1:0");
-    if (self->rc < 0)
-        goto out;
-    check(blz_listener_addr(&self->listener, &self->addr) == 0);
-    check(BLZ_SPAWN_JOIN(&self->client, calls_us, .addr = self->addr) == 0);
-    BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->listener, &self->conn));
-    if (self->rc < 0)
-        goto out;
-    BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, 2 * BLZ_MSEC,
-                                         blz_tcp_read_lease(&self->io, &self->conn, &self->lease)));
-    check(self->rc == -ETIMEDOUT);
-    BLZ_AWAIT(self->rc, blz_tcp_write_all(&self->io, &self->conn, "hello", 5));
-    check(self->rc == 5);
-    BLZ_AWAIT(self->rc, blz_tcp_read_lease(&self->io, &self->conn, &self->lease));
-    check(self->rc == 5 && memcmp(self->lease.data, "hello", 5) == 0);
-    blz_buf_release(&self->lease);
-    blz_tcp_close(&self->conn);
-    blz_listener_close(&self->listener);
-    BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->client));
-    self->rc = self->client.result;
-out:
-    BLZ_END(self->rc);
-}
+/* ---- talking ---- */
 
 /* Talks in a runtime that must get that backend, and give a reason with these words in it. */
+static int talk_with(const blz_options *options, const char *backend, const char *words,
+                     int64_t result)
+{
+    blz_rt *rt = NULL;
+    int64_t rc;
+
+    check(blz_rt_new(&rt, options) == 0);
+    if (strcmp(blz_rt_backend(rt), backend) != 0 || !strstr(blz_rt_backend_reason(rt), words)) {
+        fprintf(stderr, "%s: %s\n", blz_rt_backend(rt), blz_rt_backend_reason(rt));
+        return 2;
+    }
+    rc = talk_everywhere(rt);
+    if (rc != result) {
+        fprintf(stderr, "talks: %lld\n", (long long)rc);
+        return 3;
+    }
+    check(blz_rt_free(rt) == 0);
+    return 0;
+}
+
 static int talk_on(const blz_options *given, const char *backend, const char *words, int64_t result)
 {
-    for (unsigned workers = 1; workers <= 2; workers++) {
+    int status = 0;
+
+    for (unsigned workers = 1; workers <= 2 && status == 0; workers++) {
         blz_options options = given ? *given : (blz_options){0};
-        blz_rt *rt = NULL;
-        int64_t rc;
         options.workers = workers;
-        check(blz_rt_new(&rt, &options) == 0);
-        if (strcmp(blz_rt_backend(rt), backend) != 0 || !strstr(blz_rt_backend_reason(rt), words)) {
-            fprintf(stderr, "%s: %s\n", blz_rt_backend(rt), blz_rt_backend_reason(rt));
-            return 2;
-        }
-        rc = BLZ_BLOCK_ON(rt, talks);
-        if (rc != result) {
-            fprintf(stderr, "talks: %lld\n", (long long)rc);
-            return 3;
-        }
-        check(blz_rt_free(rt) == 0);
+        status = talk_with(&options, backend, words, result);
     }
-    return 0;
+    return status;
 }
 
 /* ---- the cases ---- */
@@ -258,6 +204,37 @@ static int before_deferred_work(void)
     return talk_on(&(blz_options){.backend = "io_uring", .uring_coop = true}, "io_uring", "", 0);
 }
 
+/* A ring locks this much. A user of whom there is nothing else has locked nothing so far. */
+enum { RING_BYTES = 84 * 1024 };
+
+static bool become_somebody(int rings)
+{
+    uid_t nobody_else = 100000 + (uid_t)getpid();
+    const struct rlimit limit = {(rlim_t)rings * RING_BYTES, (rlim_t)rings * RING_BYTES};
+
+    check(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+    return setresuid(nobody_else, nobody_else, nobody_else) == 0;
+}
+
+/* Some would get their rings; so all do without, and at once: there is no use in waiting. */
+static int locked_memory_for_some(void)
+{
+    if (!become_somebody(5) && geteuid() == 0)
+        return 0; /* root, and not allowed to be anybody else: there is no limit */
+    if (talk_with(&(blz_options){.workers = 8}, "epoll", "locked memory", 0) != 0)
+        return 4;
+    return talk_with(&(blz_options){.workers = 8, .backend = "io_uring"}, "none", "locked memory",
+                     -ENOMEM);
+}
+
+/* And one more, by which it is known that rings work. */
+static int locked_memory_for_all(void)
+{
+    if (!become_somebody(9))
+        return 0;
+    return talk_with(&(blz_options){.workers = 8}, "io_uring", "it works here", 0);
+}
+
 static const struct {
     const char *name;
     int (*fn)(void);
@@ -278,6 +255,8 @@ static const struct {
     {"the_environment_names_one", the_environment_names_one, true},
     {"a_name_that_nobody_has", a_name_that_nobody_has, false},
     {"before_deferred_work", before_deferred_work, true},
+    {"locked_memory_for_some", locked_memory_for_some, true},
+    {"locked_memory_for_all", locked_memory_for_all, true},
 };
 
 static int run_case(const char *name)

@@ -4,11 +4,12 @@
 
 #include <errno.h>
 
-int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, char *reason,
-                   size_t size)
+int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, blz__driver **drivers,
+                   char *reason, size_t size)
 {
     (void)options;
     (void)ops;
+    (void)drivers;
     (void)reason;
     (void)size;
     return -ENOTSUP;
