@@ -75,6 +75,7 @@ bool blz__par_go_solo(worker *w, uint64_t now)
     blz_par_light_fence_();
     if (is_looked_after(pool)) {
         w->solo_until = now + pool->solo_ticks;
+        w->is_excused = false;
         return true;
     }
     blz__store(&w->is_solo, false, RELAXED);
@@ -169,6 +170,18 @@ static void publish_oldest(worker *w)
     blz__par_tell_helper(w, job->index);
 }
 
+/* It goes on a little longer than it was to: what took so long may have been an interruption. */
+static bool stays_solo(worker *w, uint64_t now)
+{
+    if ((int64_t)(now - w->solo_until) < 0)
+        return true;
+    if (!w->is_solo || w->is_excused)
+        return false;
+    w->is_excused = true;
+    w->solo_until = now + w->pool->look_ticks;
+    return true;
+}
+
 static void look_around(worker *w, bool asked)
 {
     uint64_t now;
@@ -183,7 +196,7 @@ static void look_around(worker *w, bool asked)
     if (!asked)
         w->burst = next_burst(w, now - w->looked_at);
     blz__store(&w->looked_at, now, RELAXED);
-    if ((int64_t)(now - w->solo_until) < 0 || pool_is_forked(w->pool)) /* a child is alone */
+    if (stays_solo(w, now) || pool_is_forked(w->pool)) /* a child is alone */
         return;
     blz__store(&w->is_solo, false, RELAXED);
     blz__par_offer(w);

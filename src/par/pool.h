@@ -78,6 +78,7 @@ typedef struct worker {
     uint32_t depth;    /* in how many waits in which its thread takes anything; helpers read it */
     par_taken *taken;
     bool is_solo;    /* solo_until is not over, or has not been looked at; others read it */
+    bool is_excused; /* solo, and longer than it was to */
     bool is_fresh;   /* solo, and it has not forked yet */
     bool fruitless;  /* the last time it was woken there was nothing to do */
     bool is_watcher; /* it was not woken: it is the watcher, whose time is over (force.c) */

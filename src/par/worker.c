@@ -273,6 +273,7 @@ bool blz_par_yield(blz_par *par)
     par_found f;
 
     w->is_fresh = false;
+    w->is_excused = true;
     w->solo_until = w->looked_at; /* it waits for somebody: nothing is held back */
     blz__par_look(w);
     if (w->isolated || !blz__par_may_take(w) || !find(w, PAR_ASK, &f)) {
