@@ -7,6 +7,7 @@
 // "/?period=200" asks more often.
 const PERIOD = Math.max(100, Number(new URLSearchParams(location.search).get("period")) || 1000);
 const ROW = 27, AROUND = 20, MAX_WINDOW = 200, HISTORY = 60;
+const ROWS_SHOWN = Math.ceil(430 / ROW) + 2; // as many as have room in the list (console.css)
 const $ = (id) => document.getElementById(id);
 
 const view = {
@@ -233,9 +234,9 @@ function showWarnings(answer) {
 
 // ---- tasks ----
 
+// The innermost first: what it waits for can be seen even where the rest has no room.
 function where(task) {
-    const stack = task.stack;
-    return stack.map((f) => f.at ? `${f.fn} ${f.at}` : f.fn).join(" › ");
+    return task.stack.map((f) => f.at ? `${f.fn} ${f.at}` : f.fn).reverse().join(" ‹ ");
 }
 
 function makeTaskRow() {
@@ -273,11 +274,10 @@ function layOut() {
             space.firstChild.colSpan = 7;
             body.append(space);
         }
-    const shown = Math.ceil(box.clientHeight / ROW) + 2;
     const first = Math.max(0, Math.min(Math.floor(box.scrollTop / ROW),
-        view.matched - shown));
+        view.matched - ROWS_SHOWN));
     const tasks = [];
-    for (let i = first; i < Math.min(first + shown, view.matched); i++)
+    for (let i = first; i < Math.min(first + ROWS_SHOWN, view.matched); i++)
         if (view.tasks[i - view.offset]) tasks.push([i, view.tasks[i - view.offset]]);
     const begin = tasks.length ? tasks[0][0] : first;
     while (body.children.length - 2 > tasks.length) body.children[1].remove();
@@ -287,15 +287,14 @@ function layOut() {
     body.lastElementChild.firstChild.style.height =
         Math.max(0, view.matched - begin - tasks.length) * ROW + "px";
     $("tasks").setAttribute("aria-rowcount", String(view.matched + 1));
-    return { first, shown };
+    return first;
 }
 
 function taskQuery() {
-    const shown = Math.ceil($("task-view").clientHeight / ROW) + 2;
     const first = Math.floor($("task-view").scrollTop / ROW);
     const query = new URLSearchParams({
         rt: view.runtime, sort: view.sort, order: view.order,
-        offset: Math.max(0, first - AROUND), limit: Math.min(MAX_WINDOW, shown + 2 * AROUND),
+        offset: Math.max(0, first - AROUND), limit: Math.min(MAX_WINDOW, ROWS_SHOWN + 2 * AROUND),
     });
     if (view.find) query.set("q", view.find);
     if (view.states) query.set("state", view.states);
@@ -448,9 +447,9 @@ async function tick() {
 // While it is scrolled, what is not there is asked for, one request at a time.
 let scrolling = false;
 async function onScroll() {
-    const { first, shown } = layOut();
+    const first = layOut();
     const there = view.tasks.length && first >= view.offset &&
-        Math.min(first + shown, view.matched) <= view.offset + view.tasks.length;
+        Math.min(first + ROWS_SHOWN, view.matched) <= view.offset + view.tasks.length;
     if (there || scrolling) return;
     scrolling = true;
     try {
