@@ -461,7 +461,7 @@ async function onScroll() {
         // the next tick says so
     }
     scrolling = false;
-    if (layOut().first !== first) onScroll();
+    if (layOut() !== first) onScroll();
 }
 
 function sortBy(key) {
