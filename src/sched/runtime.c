@@ -77,6 +77,7 @@ const blz_options *blz__rt_options(const blz_rt *rt)
 static void copy_options(blz_rt *rt, const blz_options *options)
 {
     rt->options = *options;
+    rt->options.allocator = &rt->allocator; /* drivers keep it, longer than the program has to */
     snprintf(rt->name, sizeof rt->name, "%s", options->name);
     rt->options.name = rt->name; /* it is used later, when the workers start */
     rt->nr_workers = options->workers;
