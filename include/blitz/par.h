@@ -181,10 +181,11 @@ BLZ_API int blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg);
  *     blz_pool_run(pool, fn, arg);        // or whatever wants a blz_par, with this one
  *     blz_pool_leave(par);
  *
- * Entering and leaving are cheap, but for a loop of computations it is better to stay. Long
- * computations begin by blz_pool_run, so that they are shared at once. A thread that is in the pool
- * already gets the context that it has, and leaves as often as it entered. NULL: all places for
- * guests are taken, or one of the errors of blz_pool_run. [any thread]
+ * Entering and leaving are cheap, but for a loop of computations it is better to stay. Computations
+ * begin by blz_pool_run, or by a scope: then long ones are shared at once, and tiny ones wake
+ * nobody. A thread that is in the pool already gets the context that it has, and leaves as often as
+ * it entered. NULL: all places for guests are taken, or one of the errors of blz_pool_run.
+ * [any thread]
  */
 BLZ_API BLZ_NODISCARD blz_par *blz_pool_enter(blz_pool *pool);
 

@@ -56,6 +56,7 @@ typedef struct blz_par_scope {
     uint32_t isolated;
     uint64_t claim; /* one of those who have some */
     bool waiting;
+    bool is_root;
     uint64_t reserved[4];
 } blz_par_scope;
 

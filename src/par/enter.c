@@ -133,14 +133,17 @@ void blz_pool_leave(blz_par *par)
 
 static void run_here(blz_par *par, blz_par_fn fn, void *arg)
 {
-    bool is_root = par->tail == blz__load(&par->bottom, RELAXED);
+    worker *w = worker_of(par);
+    bool is_root = par->tail == blz__load(&par->bottom, RELAXED), computes = w->computes;
 
+    w->computes = true;
     if (is_root)
-        blz__par_fresh_fuel(worker_of(par), true); /* nothing of an outer one is held back */
+        blz__par_fresh_fuel(w, true); /* nothing of an outer one is held back */
     fn(par, arg);
     if (is_root)
-        blz__par_end_root(worker_of(par));
-    blz__par_run_base(worker_of(par));
+        blz__par_end_root(w);
+    w->computes = computes;
+    blz__par_run_base(w);
 }
 
 void blz__par_start(blz_pool *pool, root *r)

@@ -115,10 +115,18 @@ static block_list *list_to_share(const worker *w)
 
 /* ---- offering ---- */
 
+/* Who sleeps is woken for what is offered, if it must be. */
+static void tell(worker *w)
+{
+    w->tasks.is_quiet = false;
+    w->tasks.tells = blz__par_sleep_post(&w->pool->sleep, 1) || w->looks <= 1;
+}
+
 static void show(worker *w, block_list *list, task_block *block, bool quietly)
 {
     w->tasks.offered_from = list;
-    w->tasks.is_quiet = quietly;
+    w->tasks.is_quiet = true;
+    w->tasks.tells = false;
     w->tasks.is_fifo = block->fifo;
     blz__plain_write(&w->tasks.offered);
     w->tasks.offered = block;
@@ -126,7 +134,7 @@ static void show(worker *w, block_list *list, task_block *block, bool quietly)
     blz__store(&w->tasks.offer, (uintptr_t)block->scope, RELEASE);
     par_count(w->stats.published);
     if (!quietly)
-        blz__par_sleep_post(&w->pool->sleep, 1);
+        tell(w);
 }
 
 /* Who waits for the scope is asleep, perhaps, and would like to have the block. */
@@ -146,10 +154,8 @@ static void offer(worker *w, bool quietly)
     task_block *block;
 
     if (blz__load(&w->tasks.offer, ACQUIRE)) { /* pairs with the release in take_from */
-        if (w->tasks.is_quiet && !quietly) {
-            w->tasks.is_quiet = false;
-            blz__par_sleep_post(&w->pool->sleep, 1);
-        }
+        if (w->tasks.is_quiet && !quietly)
+            tell(w);
         return;
     }
     list = list_to_share(w);
@@ -184,7 +190,11 @@ task_block *blz__par_take_back(worker *w, const block_list *list)
     if (!offer || offer == OFFER_BUSY)
         return NULL;
     /* Relaxed: what is there is our own. */
-    return blz__cas(&w->tasks.offer, &offer, 0, RELAXED, RELAXED) ? w->tasks.offered : NULL;
+    if (!blz__cas(&w->tasks.offer, &offer, 0, RELAXED, RELAXED))
+        return NULL;
+    if (w->tasks.tells) /* nobody has come in time */
+        blz__par_judge(w->pool, blz__clock_ticks(&w->pool->clock), false);
+    return w->tasks.offered;
 }
 
 /* What is offered there, if it is of that scope, or whatever it is. NULL: nothing. */

@@ -77,6 +77,7 @@ typedef struct worker {
     uint32_t isolated; /* in how many regions its thread is, one in the other */
     uint32_t depth;    /* in how many waits in which its thread takes anything; helpers read it */
     par_taken *taken;
+    bool computes;   /* of a guest: within blz_pool_run, or a scope that it began outside of it */
     bool is_solo;    /* solo_until is not over, or has not been looked at; others read it */
     bool is_excused; /* solo, and longer than it was to */
     bool is_fresh;   /* solo, and it has not forked yet */

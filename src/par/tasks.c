@@ -255,10 +255,15 @@ void blz__par_run_own(worker *w, blz_par_scope *scope)
 
 void blz__par_run_block(worker *w, task_block *block)
 {
+    blz_pool *pool = w->pool;
     task_frame frame;
+    uint64_t began, now;
 
     blz__par_fresh_fuel(w, false);
+    began = w->looked_at;
     blz__par_frame_begin(w, &frame, false);
     link_block(&frame.list, block);
     blz__par_frame_end(w, &frame);
+    now = blz__clock_ticks(&pool->clock);
+    blz__par_judge(pool, now, now - began >= pool->small_ticks);
 }

@@ -81,7 +81,8 @@ typedef struct task_state {
     uint32_t nr_spare;
     block_list *offered_from;
     bool is_fifo;                       /* what is offered */
-    bool is_quiet;                      /* nobody was woken for the offer */
+    bool is_quiet;                      /* it is for who is awake: nobody was told */
+    bool tells;                         /* if it is taken back that was in vain (join.c) */
     blz__cache_aligned uintptr_t offer; /* 0, BUSY, or a scope */
     task_block *offered;
 } task_state;

@@ -257,6 +257,137 @@ static void a_coarse_task_is_found_in_a_calm(void **state)
     free_pool(pool);
 }
 
+/* ---- tiny scopes ---- */
+
+static int nothing_as_a_task(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    return 0;
+}
+
+static void spawn_tiny_ones(blz_par *par, void *arg)
+{
+    blz_par_scope scope;
+
+    (void)arg;
+    blz_par_scope_begin(par, &scope);
+    for (int i = 0; i < 3; i++)
+        check(blz_par_spawn(par, &scope, nothing_as_a_task, NULL) == 0);
+    check(blz_par_scope_end(par, &scope) == 0);
+}
+
+struct busy {
+    blz_pool *pool;
+    struct event begun, go_on;
+};
+
+static void be_busy(blz_par *par, void *arg)
+{
+    struct busy *b = arg;
+
+    (void)par;
+    event_post(&b->begun);
+    event_wait(&b->go_on, 1);
+}
+
+static void *keep_busy(void *arg)
+{
+    struct busy *b = arg;
+
+    check(blz_pool_run(b->pool, be_busy, b) == 0);
+    return NULL;
+}
+
+/* The only worker has something else to do, so the guest takes back what it has offered. */
+static void a_scope_that_nobody_comes_for_begins_a_calm(void **state)
+{
+    struct busy b = {.pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG),
+                     .begun = EVENT_INIT,
+                     .go_on = EVENT_INIT};
+    pthread_t other = start_thread(keep_busy, &b);
+    blz_par *par = blz_pool_enter(b.pool);
+
+    (void)state;
+    assert_non_null(par);
+    event_wait(&b.begun, 1);
+    assert_int_equal(blz__load(&b.pool->vain, RELAXED), 0);
+    assert_int_equal(blz_pool_run(b.pool, spawn_tiny_ones, NULL), 0);
+    assert_int_equal(blz__load(&b.pool->vain, RELAXED), 1);
+    event_post(&b.go_on);
+    join_thread(other);
+    blz_pool_leave(par);
+    free_pool(b.pool);
+}
+
+/* However long a computation takes: this is not about the clock. */
+static void be_solo_for_ever(void *arg, unsigned index)
+{
+    (void)arg, (void)index;
+    worker_of(blz__par_current)->pool->solo_ticks = (uint64_t)1 << 50;
+}
+
+static void tiny_scopes_in_a_calm_wake_nobody(void **state)
+{
+    blz_pool *pool =
+        new_pool_with(&(blz_pool_options){.threads = 1, .on_thread_start = be_solo_for_ever});
+    blz_par *par = blz_pool_enter(pool);
+    uint64_t sleeps;
+
+    (void)state;
+    assert_non_null(par);
+    make_calm_for(pool, 1000000);
+    rouse(pool);
+    sleeps = nr_sleeps(pool);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(blz_pool_run(pool, spawn_tiny_ones, NULL), 0);
+        spawn_tiny_ones(par, NULL); /* outside of a computation: it is one itself */
+    }
+    assert_int_equal(sleep_nr_asleep(blz__load(&pool->sleep.counters, RELAXED)), 1);
+    assert_int_equal(nr_sleeps(pool), sleeps);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+/* Longer than what is too small to share. */
+static int take_long(blz_par *par, void *arg)
+{
+    const blz_pool *pool = blz_par_pool(par);
+    uint64_t began = blz__clock_ticks(&pool->clock);
+
+    meet(par, arg);
+    while (blz__clock_ticks(&pool->clock) - began < 2 * pool->small_ticks)
+        blz__spin_hint();
+    return 0;
+}
+
+static void spawn_long_ones(blz_par *par, void *arg)
+{
+    uint32_t nr_met = 0;
+    blz_par_scope scope;
+
+    (void)arg;
+    blz_par_scope_begin(par, &scope);
+    check(blz_par_spawn(par, &scope, take_long, &nr_met) == 0);
+    check(blz_par_spawn(par, &scope, take_long, &nr_met) == 0);
+    check(blz_par_scope_end(par, &scope) == 0);
+}
+
+static void a_block_that_was_worth_it_ends_a_calm(void **state)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+
+    (void)state;
+    assert_non_null(par);
+    make_calm_for(pool, 20);
+    blz__store(&pool->vain, 1u, RELAXED);
+    assert_int_equal(blz_pool_run(pool, spawn_long_ones, NULL), 0);
+    while (blz__load(&pool->vain, RELAXED)) /* the worker says so after the end of the scope */
+        blz__thread_yield();
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
 /* ---- with fuel ---- */
 
 static void fork_often(blz_par *par, void *arg)
@@ -301,6 +432,9 @@ int main(void)
         TEST(a_coarse_fork_is_found_when_the_calm_is_just_over),
         TEST(who_is_about_to_sleep_looks_again_when_nobody_watches_any_more),
         TEST(a_coarse_task_is_found_in_a_calm),
+        TEST(a_scope_that_nobody_comes_for_begins_a_calm),
+        TEST(tiny_scopes_in_a_calm_wake_nobody),
+        TEST(a_block_that_was_worth_it_ends_a_calm),
         TEST(a_coarse_fork_is_found_after_fine_ones),
     };
 
