@@ -96,6 +96,12 @@ void blz__rt_walk(blz_rt *rt, void (*visit)(void *arg, blz_task *block), void *a
 /* Starts the workers, once. 0 or a negative errno. [any thread] */
 int blz__rt_start(blz_rt *rt, bool caller_is_worker_0);
 
+/* After the shutdown: its threads end, its memory is given back, maybe later. [any thread] */
+void blz__rt_end(blz_rt *rt);
+
+/* Embedded: the first thread that makes a turn is the only one that may. [any thread] */
+bool blz__rt_is_turn_owner(blz_rt *rt);
+
 /* Creates a runtime that is not started, with a driver for each worker (or NULL). */
 int blz__rt_create(blz_rt **out, const blz_options *options, const blz__driver_ops *driver_ops);
 void blz__rt_destroy(blz_rt *rt);

@@ -3,7 +3,7 @@
  * The idle set: that no queued task is ever left to sleepers, and that the counts are exact
  * whatever the order in which workers park, are claimed, and leave.
  *
- * The first half runs small workers that take the steps of sched/worker.c in its order, with the
+ * The first half runs small workers that take the steps of sched/loop.c in its order, with the
  * real inject queue and parkers. A worker that has found a task never comes back, as if the task
  * took for ever: so every task needs a worker of its own, and if one is not woken, all sleep. The
  * second half calls the idle set alone.

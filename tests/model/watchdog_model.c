@@ -2,7 +2,7 @@
 /*
  * The watchdog's sleep: it sleeps without a time limit while all workers are parked, and one that
  * wakes up must never find it asleep for good. Here the test plays the workers: each says that it
- * is awake and pokes, in the order of sched/worker.c, and is then stuck in a poll until the
+ * is awake and pokes, in the order of sched/loop.c, and is then stuck in a poll until the
  * watchdog has noticed. If it is never noticed, all sleep.
  *
  * At the end, whole runtimes in which a stuck worker is helped.
