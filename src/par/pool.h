@@ -180,6 +180,9 @@ blz_par *blz__par_context_in(const blz_pool *pool);
 /* As what this thread works while it waits for another pool; NULL: it just waits. */
 worker *blz__par_serving(void);
 
+/* Whether its pool has this thread for what comes, or somebody there may wait for what it does. */
+bool blz__par_is_needed(const worker *w);
+
 /* Whether this thread is within something that it took from another one, in any pool, or in a
  * computation that was begun there: who waits for that may do nothing else meanwhile. */
 bool blz__par_is_awaited(void);

@@ -19,6 +19,9 @@
 /* So many yields that found nothing to do, and it yields to other threads. */
 enum { VAIN_YIELDS = 16 };
 
+/* So long does a thread sleep that is needed in other pools, too. */
+static const int64_t other_pools_ns = 1000000;
+
 _Thread_local blz_par *blz__par_current;
 
 /* ---- running ---- */
@@ -211,19 +214,50 @@ static sleep_end sleep_traced(worker *w, uint32_t event, uint32_t *latch, int64_
     return end;
 }
 
-static void go_to_sleep(worker *w, uint32_t event, uint32_t *latch)
+/* Not for long, if it is needed elsewhere. */
+static void go_to_sleep(worker *w, uint32_t event, uint32_t *latch, bool serves_others)
 {
-    int64_t deadline_ns = blz__par_watch_begin(w);
+    int64_t watch_ns = blz__par_watch_begin(w), deadline_ns = watch_ns;
     sleep_end end;
 
     if (w->fruitless && !w->is_watcher)
         par_count(w->stats.vain);
+    if (serves_others) {
+        int64_t soon = blz__clock_ns() + other_pools_ns;
+        deadline_ns = watch_ns && watch_ns < soon ? watch_ns : soon;
+    }
     end = sleep_traced(w, event, latch, deadline_ns);
     blz__par_watch_end(w);
     if (end == SLEEP_WOKEN)
         par_count(w->stats.sleeps);
     w->fruitless = end != SLEEP_NOT_AT_ALL;
-    w->is_watcher = end == SLEEP_OVER;
+    w->is_watcher = end == SLEEP_OVER && deadline_ns == watch_ns;
+}
+
+/*
+ * A thread that has taken something in several pools may be the last hope of each of them: others
+ * wait there for what it has, and whatever it waits for itself may have handed a computation to any
+ * of them. It sleeps in one, and looks at the queues of the others now and then.
+ */
+static bool serve_others(worker *w)
+{
+    bool any = false;
+
+    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
+        worker *other = worker_of(par);
+        par_found f = {.job = NULL};
+
+        if (other == w || !blz__par_is_needed(other))
+            continue;
+        any = true;
+        f.root = blz__par_inject_take(&other->pool->injected);
+        if (!f.root)
+            continue;
+        blz__par_stop_looking(w); /* nobody relies on it meanwhile */
+        blz__par_run_found(other, &f);
+        blz__par_sleep_begin_looking(&w->pool->sleep);
+    }
+    return any;
 }
 
 /* Or waits a little. In a calm what there is to find is too small to wait for it. */
@@ -239,17 +273,20 @@ void blz__par_work_until(worker *w, uint32_t *latch)
     sleep_state *sleep = &w->pool->sleep;
     uint32_t event;
     uint32_t rounds = 0;
+    bool serves_others = false;
 
     change_depth(1);
     blz__par_sleep_begin_looking(sleep);
     while (!latch_is_set(latch)) {
+        if (blz_unlikely(w->outer || blz__par_current != &w->ring.own))
+            serves_others = serve_others(w);
         if (run_any(w, rounds % PAR_ASK_EVERY == 0 ? PAR_ASK : PAR_LOOK)) {
             rounds = 0;
         } else if (w->fruitless || has_looked_enough(w->pool, &rounds)) {
             blz__par_watch_prepare(w);
             event = blz__par_sleep_announce(sleep);
             if (!run_any(w, PAR_FORCE))
-                go_to_sleep(w, event, latch);
+                go_to_sleep(w, event, latch, serves_others);
         }
     }
     blz__par_stop_looking(w);
