@@ -86,14 +86,19 @@ static void call(worker *w, struct broadcast *b)
         blz__fetch_sub(&waiter->nr_wakers, 1u, RELEASE); /* pairs with wait_for_wakers */
 }
 
+bool blz__par_has_broadcast(const worker *w)
+{
+    return blz__load(&w->pool->broadcasts.last_number, RELAXED) != w->broadcast_number &&
+           w->index < w->pool->nr_workers;
+}
+
 bool blz__par_run_broadcast(worker *w)
 {
     broadcast_list *list = &w->pool->broadcasts;
     broadcast_node *node;
     task_frame frame;
 
-    if (blz__load(&list->last_number, RELAXED) == w->broadcast_number ||
-        w->index >= w->pool->nr_workers)
+    if (!blz__par_has_broadcast(w))
         return false;
     node = next_of(list, w->broadcast_number);
     if (!node)
@@ -112,6 +117,7 @@ static void wake_all(blz_pool *pool)
     blz__par_sleep_post(&pool->sleep, pool->nr_workers);
     for (uint32_t i = 0; i < pool->nr_workers; i++)
         blz__par_sleep_wake(&pool->sleep, i);
+    blz__par_call_away(pool);
 }
 
 int blz_pool_broadcast(blz_pool *named, blz_par_fn fn, void *arg)

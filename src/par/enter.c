@@ -17,7 +17,7 @@
  * a guest besides does not work as such; one who is only a guest works in the pool that it entered
  * last. But a guest that is in the middle of something that it has taken there works there: others
  * of that pool may wait for it, and what it would take elsewhere might need them. If that is so in
- * several pools it looks at the queues of all of them (worker.c). In a forked child the contexts in
+ * several pools it takes what comes to any of them (away.c). In a forked child the contexts in
  * pools of the parent are dead: their jobs are not the child's.
  */
 #include "par/pool.h"
@@ -151,6 +151,7 @@ void blz__par_start(blz_pool *pool, root *r)
 {
     blz__par_inject_push(&pool->injected, r);
     blz__par_sleep_post(&pool->sleep, 1);
+    blz__par_call_away(pool);
 }
 
 /* A computation that a thread waits for, perhaps a worker of another pool. */
@@ -170,12 +171,6 @@ static void wake_waiter(root *r)
         blz__par_sleep_wake(&pool->sleep, index);
     if (pool)
         blz__fetch_sub(&pool->nr_wakers, 1u, RELEASE); /* pairs with wait_for_wakers */
-}
-
-bool blz__par_is_needed(const worker *w)
-{
-    return !pool_is_forked(w->pool) &&
-           (w->index < w->pool->nr_workers || w->tasks.frame != &w->tasks.base);
 }
 
 worker *blz__par_serving(void)

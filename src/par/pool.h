@@ -71,11 +71,12 @@ typedef struct worker {
     int64_t shown; /* index of the last job for which somebody was woken, or of a first fork */
     blz__rng rng;
     blz__thread thread;
-    blz_par *outer;    /* of a guest: the context that its thread has in another pool */
-    uint32_t entries;  /* of a guest: how often its thread has entered; 0: nobody's place */
-    uint32_t ended;    /* a latch: the pool is being freed */
-    uint32_t isolated; /* in how many regions its thread is, one in the other */
-    uint32_t depth;    /* in how many waits in which its thread takes anything; helpers read it */
+    blz_par *outer;           /* of a guest: the context that its thread has in another pool */
+    struct worker *sleeps_as; /* the context as which its thread may be asleep, in another pool */
+    uint32_t entries;         /* of a guest: how often its thread has entered; 0: nobody's place */
+    uint32_t ended;           /* a latch: the pool is being freed */
+    uint32_t isolated;        /* in how many regions its thread is, one in the other */
+    uint32_t depth; /* in how many waits in which its thread takes anything; helpers read it */
     par_taken *taken;
     bool computes;   /* of a guest: within blz_pool_run, or a scope that it began outside of it */
     bool is_solo;    /* solo_until is not over, or has not been looked at; others read it */
@@ -112,6 +113,8 @@ struct blz_pool {
     task_pile pile;
     broadcast_list broadcasts;
     uint32_t nr_wakers;  /* threads of other pools that are to wake one of this */
+    uint32_t nr_away;    /* its workers and guests that sleep in another pool */
+    blz__lock away_lock; /* of that, and of sleeps_as */
     uint32_t nr_started; /* also a futex: blz_pool_new waits for all */
     uint32_t has_watcher;
     uint32_t vain;                          /* jobs in a row that were shown in vain, up to a few */
@@ -180,15 +183,29 @@ blz_par *blz__par_context_in(const blz_pool *pool);
 /* As what this thread works while it waits for another pool; NULL: it just waits. */
 worker *blz__par_serving(void);
 
-/* Whether its pool has this thread for what comes, or somebody there may wait for what it does. */
-bool blz__par_is_needed(const worker *w);
-
 /* Whether this thread is within something that it took from another one, in any pool, or in a
  * computation that was begun there: who waits for that may do nothing else meanwhile. */
 bool blz__par_is_awaited(void);
 
 /* Begins the computation, in its turn; its `finish` is the last that is done. [any thread] */
 void blz__par_start(blz_pool *pool, root *r);
+
+/* ---- away.c ---- */
+
+/* Whether its pool has this thread for what comes, or somebody there may wait for what it does. */
+bool blz__par_is_needed(const worker *w);
+
+/*
+ * This thread, which has announced that it will sleep as that one, is woken for what comes to the
+ * other pools that need it, too; what has come there before is seen afterwards.
+ */
+void blz__par_away(worker *sleeps_as);
+
+/* No more. */
+void blz__par_back(void);
+
+/* Wakes those whom this pool needs for what has been posted there. [any thread] */
+void blz__par_call_away(blz_pool *pool);
 
 /* ---- worker.c ---- */
 
@@ -261,7 +278,10 @@ void blz__par_stop_looking(worker *w);
 
 /* ---- broadcast.c ---- */
 
-/* Calls the next function that all workers call, if this one has not. [worker, looking for work] */
+/* Whether there is a function that all workers call and this one has not. [worker] */
+bool blz__par_has_broadcast(const worker *w);
+
+/* Calls the next one of them, if there is one. [worker, looking for work] */
 bool blz__par_run_broadcast(worker *w);
 
 /* ---- join.c ---- */

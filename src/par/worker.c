@@ -19,9 +19,6 @@
 /* So many yields that found nothing to do, and it yields to other threads. */
 enum { VAIN_YIELDS = 16 };
 
-/* So long does a thread sleep that is needed in other pools, too. */
-static const int64_t other_pools_ns = 1000000;
-
 _Thread_local blz_par *blz__par_current;
 
 /* ---- running ---- */
@@ -214,51 +211,64 @@ static sleep_end sleep_traced(worker *w, uint32_t event, uint32_t *latch, int64_
     return end;
 }
 
-/* Not for long, if it is needed elsewhere. */
-static void go_to_sleep(worker *w, uint32_t event, uint32_t *latch, bool serves_others)
+static void go_to_sleep(worker *w, uint32_t event, uint32_t *latch)
 {
-    int64_t watch_ns = blz__par_watch_begin(w), deadline_ns = watch_ns;
+    int64_t deadline_ns = blz__par_watch_begin(w);
     sleep_end end;
 
     if (w->fruitless && !w->is_watcher)
         par_count(w->stats.vain);
-    if (serves_others) {
-        int64_t soon = blz__clock_ns() + other_pools_ns;
-        deadline_ns = watch_ns && watch_ns < soon ? watch_ns : soon;
-    }
     end = sleep_traced(w, event, latch, deadline_ns);
     blz__par_watch_end(w);
     if (end == SLEEP_WOKEN)
         par_count(w->stats.sleeps);
     w->fruitless = end != SLEEP_NOT_AT_ALL;
-    w->is_watcher = end == SLEEP_OVER && deadline_ns == watch_ns;
+    w->is_watcher = end == SLEEP_OVER;
 }
 
-/*
- * A thread that has taken something in several pools may be the last hope of each of them: others
- * wait there for what it has, and whatever it waits for itself may have handed a computation to any
- * of them. It sleeps in one, and looks at the queues of the others now and then.
- */
+/* ---- in several pools ---- */
+
+static bool is_in_several(const worker *w)
+{
+    return blz_unlikely(w->outer || blz__par_current != &w->ring.own);
+}
+
+/* Whether something has come to its pool from outside. */
+static bool is_called(const worker *w)
+{
+    return blz__load(&w->pool->injected.len, RELAXED) > 0 || blz__par_has_broadcast(w);
+}
+
+/* Runs something in another pool that needs this thread (away.c), if it is called there. */
 static bool serve_others(worker *w)
 {
-    bool any = false;
+    worker *other = NULL;
 
-    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
-        worker *other = worker_of(par);
-        par_found f = {.job = NULL};
-
-        if (other == w || !blz__par_is_needed(other))
-            continue;
-        any = true;
-        f.root = blz__par_inject_take(&other->pool->injected);
-        if (!f.root)
-            continue;
-        blz__par_stop_looking(w); /* nobody relies on it meanwhile */
-        blz__par_run_found(other, &f);
-        blz__par_sleep_begin_looking(&w->pool->sleep);
-    }
-    return any;
+    for (blz_par *par = blz__par_current; par && !other; par = worker_of(par)->outer)
+        if (worker_of(par) != w && blz__par_is_needed(worker_of(par)) && is_called(worker_of(par)))
+            other = worker_of(par);
+    if (!other)
+        return false;
+    blz__par_stop_looking(w); /* nobody relies on it meanwhile */
+    w->fruitless = false;
+    blz__par_sleep_begin_looking(&other->pool->sleep);
+    run_any(other, PAR_LOOK);
+    blz__par_stop_looking(other);
+    blz__par_sleep_begin_looking(&w->pool->sleep);
+    return true;
 }
+
+/* In all pools that need this thread. */
+static bool run_anywhere(worker *w, par_effort how, const uint32_t *latch)
+{
+    bool found = run_any(w, how);
+
+    if (is_in_several(w) && !latch_is_set(latch))
+        found |= serve_others(w);
+    return found;
+}
+
+/* ---- waiting for a latch ---- */
 
 /* Or waits a little. In a calm what there is to find is too small to wait for it. */
 static bool has_looked_enough(const blz_pool *pool, uint32_t *rounds)
@@ -273,22 +283,23 @@ void blz__par_work_until(worker *w, uint32_t *latch)
     sleep_state *sleep = &w->pool->sleep;
     uint32_t event;
     uint32_t rounds = 0;
-    bool serves_others = false;
 
     change_depth(1);
     blz__par_sleep_begin_looking(sleep);
     while (!latch_is_set(latch)) {
-        if (blz_unlikely(w->outer || blz__par_current != &w->ring.own))
-            serves_others = serve_others(w);
-        if (run_any(w, rounds % PAR_ASK_EVERY == 0 ? PAR_ASK : PAR_LOOK)) {
+        if (run_anywhere(w, rounds % PAR_ASK_EVERY == 0 ? PAR_ASK : PAR_LOOK, latch)) {
             rounds = 0;
         } else if (w->fruitless || has_looked_enough(w->pool, &rounds)) {
             blz__par_watch_prepare(w);
             event = blz__par_sleep_announce(sleep);
-            if (!run_any(w, PAR_FORCE))
-                go_to_sleep(w, event, latch, serves_others);
+            if (is_in_several(w))
+                blz__par_away(w);
+            if (!run_anywhere(w, PAR_FORCE, latch))
+                go_to_sleep(w, event, latch);
         }
     }
+    if (is_in_several(w))
+        blz__par_back();
     blz__par_stop_looking(w);
     change_depth(-1u);
     if (w->taken && ring_has_public(&w->ring)) /* which a helper could not take meanwhile */

@@ -447,6 +447,82 @@ static void a_pool_ends_before_the_one_that_it_broadcast_in(void)
     free_pool(t.pool);
 }
 
+/* ---- a thread that two pools need ---- */
+
+struct both {
+    blz_pool *home, *visited;
+    uint32_t result;
+    bool broadcasts;
+};
+
+static void call_home(blz_par *par, void *arg)
+{
+    struct both *b = arg;
+
+    (void)par;
+    if (b->broadcasts)
+        model_assert(blz_pool_broadcast(b->home, write_seven, &b->result) == 0);
+    else
+        blz_pool_run(b->home, write_seven, &b->result);
+}
+
+static void broadcast_as_a_guest(blz_par *par, void *arg)
+{
+    struct both *b = arg;
+    blz_par *guest = blz_pool_enter(b->visited);
+
+    (void)par;
+    model_assert(blz_pool_broadcast(b->visited, call_home, b) == 0);
+    blz_pool_leave(guest);
+}
+
+/* It sleeps in the pool that it visits, and is the only one for what comes to its own. */
+static void visit_and_be_called(bool broadcasts)
+{
+    struct both b = {.home = new_pool(1, BLZ_PAR_WAIT_STEAL),
+                     .visited = new_pool(1, BLZ_PAR_WAIT_STEAL),
+                     .broadcasts = broadcasts};
+
+    blz_pool_run(b.home, broadcast_as_a_guest, &b);
+    blz__plain_read(&b.result);
+    model_assert(b.result == 7);
+    free_pool(b.home);
+    free_pool(b.visited);
+}
+
+static void who_sleeps_elsewhere_is_woken_for_a_computation(void)
+{
+    visit_and_be_called(false);
+}
+
+static void who_sleeps_elsewhere_is_woken_for_a_broadcast(void)
+{
+    visit_and_be_called(true);
+}
+
+static void visit_and_free(blz_par *par, void *arg)
+{
+    struct both *b = arg;
+    blz_par *guest = blz_pool_enter(b->visited);
+
+    (void)par;
+    model_assert(blz_pool_broadcast(b->visited, do_nothing, NULL) == 0);
+    blz_pool_leave(guest);
+    free_pool(b->visited);
+}
+
+/* Somebody is about to wake it there for another computation. */
+static void a_pool_is_freed_by_who_slept_in_it(void)
+{
+    struct both b = {.home = new_pool(1, BLZ_PAR_WAIT_STEAL),
+                     .visited = new_pool(1, BLZ_PAR_WAIT_STEAL)};
+    model_thread other = model_start(run_nothing, b.home);
+
+    blz_pool_run(b.home, visit_and_free, &b);
+    model_join(other);
+    free_pool(b.home);
+}
+
 static const struct model models[] = {
     {"a_pool_starts_and_ends", a_pool_starts_and_ends, {.preemptions = 2}},
     {"who_makes_a_pool_sees_that_it_has_begun",
@@ -500,6 +576,15 @@ static const struct model models[] = {
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_pool_ends_before_the_one_that_it_broadcast_in",
      a_pool_ends_before_the_one_that_it_broadcast_in,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"who_sleeps_elsewhere_is_woken_for_a_computation",
+     who_sleeps_elsewhere_is_woken_for_a_computation,
+     {.preemptions = 1, .stale_reads = 1, .reduce = true}},
+    {"who_sleeps_elsewhere_is_woken_for_a_broadcast",
+     who_sleeps_elsewhere_is_woken_for_a_broadcast,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_pool_is_freed_by_who_slept_in_it",
+     a_pool_is_freed_by_who_slept_in_it,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
 };
 

@@ -91,10 +91,45 @@ static void a_thread_that_is_needed_in_two_pools_serves_both(void **state)
     free_pool(t.c);
 }
 
+/* ---- broadcasts ---- */
+
+static void broadcast_in_the_first(blz_par *par, void *arg)
+{
+    struct circle *t = arg;
+
+    (void)par;
+    check(blz_pool_broadcast(t->a, count_run, t) == 0);
+    check(blz_pool_run(t->a, count_run, t) == 0);
+}
+
+/* The thread of A, as a guest of B, waits for a broadcast there that wants something of A. */
+static void broadcast_as_a_guest(blz_par *par, void *arg)
+{
+    struct circle *t = arg;
+    blz_par *guest = blz_pool_enter(t->b);
+
+    (void)par;
+    check(guest);
+    check(blz_pool_broadcast(t->b, broadcast_in_the_first, t) == 0);
+    blz_pool_leave(guest);
+}
+
+static void a_thread_that_waits_as_a_guest_calls_the_broadcasts_of_its_pool(void **state)
+{
+    struct circle t = {.a = new_pool_of(1), .b = new_pool_of(1)};
+
+    (void)state;
+    assert_int_equal(blz_pool_run(t.a, broadcast_as_a_guest, &t), 0);
+    assert_int_equal(t.runs, 2);
+    free_pool(t.a);
+    free_pool(t.b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_thread_that_is_needed_in_two_pools_serves_both),
+        TEST(a_thread_that_waits_as_a_guest_calls_the_broadcasts_of_its_pool),
     };
     return RUN_TESTS(tests);
 }
