@@ -181,21 +181,26 @@ bool blz__par_idle_round(const blz_pool *pool, uint32_t *rounds)
     return true;
 }
 
-/* What this thread takes from now on is foreign to what it has taken before, or no longer so. */
-static void change_depth(uint32_t by)
+/* What this thread takes from now on is foreign to what it has taken before. */
+static void go_deeper(void)
 {
     for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
         worker *w = worker_of(par);
-        blz__store(&w->depth, w->depth + by,
-                   RELAXED); /* helpers see it with the jobs that follow */
+        blz__store(&w->depth, w->depth + 1, RELAXED); /* helpers see it with the jobs that follow */
     }
 }
 
-/* A helper of this thread may be asleep. */
-static void tell_again(worker *w)
+/* No longer so. A helper may be asleep that could not take what was shown before, meanwhile. */
+static void come_up(void)
 {
-    blz__par_sleep_post(&w->pool->sleep, 0); /* its fence */
-    blz__par_tell_helper(w, blz__load(&w->ring.top, RELAXED));
+    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
+        worker *w = worker_of(par);
+        blz__store(&w->depth, w->depth - 1, RELAXED);
+        if (!w->taken || !ring_has_public(&w->ring))
+            continue;
+        blz__par_sleep_post(&w->pool->sleep, 0); /* its fence */
+        blz__par_tell_helper(w, blz__load(&w->ring.top, RELAXED));
+    }
 }
 
 static sleep_end sleep_traced(worker *w, uint32_t event, uint32_t *latch, int64_t deadline_ns)
@@ -284,7 +289,7 @@ void blz__par_work_until(worker *w, uint32_t *latch)
     uint32_t event;
     uint32_t rounds = 0;
 
-    change_depth(1);
+    go_deeper();
     blz__par_sleep_begin_looking(sleep);
     while (!latch_is_set(latch)) {
         if (run_anywhere(w, rounds % PAR_ASK_EVERY == 0 ? PAR_ASK : PAR_LOOK, latch)) {
@@ -301,9 +306,7 @@ void blz__par_work_until(worker *w, uint32_t *latch)
     if (is_in_several(w))
         blz__par_back();
     blz__par_stop_looking(w);
-    change_depth(-1u);
-    if (w->taken && ring_has_public(&w->ring)) /* which a helper could not take meanwhile */
-        tell_again(w);
+    come_up();
 }
 
 /* The one that it waits for may have been woken on this processor. */
@@ -329,9 +332,9 @@ bool blz_par_yield(blz_par *par)
         return false;
     }
     w->yields = 0;
-    change_depth(1);
+    go_deeper();
     blz__par_run_found(w, &f);
-    change_depth(-1u);
+    come_up();
     return true;
 }
 

@@ -167,6 +167,31 @@ static void a_helper_takes_nothing_that_is_foreign_on_top(void)
     end();
 }
 
+/* The helper leaves the part while something foreign is on top; when that is over it must come. */
+static void need_help_after_a_yield(blz_par *par, blz_par_job *job)
+{
+    blz_par_job part;
+
+    (void)job;
+    blz_par_fork(par, &part, run_part);
+    open_gate(&job_began);
+    blz_par_yield(par);
+    pass_gate(&part_ran);
+    model_assert(!blz_par_unfork(par, &part));
+}
+
+static void a_helper_is_woken_when_nothing_foreign_is_on_top_any_more(void)
+{
+    model_thread other;
+
+    reset_gates();
+    begin(BLZ_PAR_WAIT_LEAPFROG);
+    other = model_start(run_foreign, NULL);
+    fork_and_wait(need_help_after_a_yield);
+    model_join(other);
+    end();
+}
+
 /* A fork that is not shown to others: there is fuel. */
 static void fork_private(blz_par *par, blz_par_job *job, blz_par_job_fn run)
 {
@@ -598,6 +623,8 @@ static const struct model models[] = {
      {.preemptions = 1, .stale_reads = 1, .reduce = true}},
     {"a_helper_takes_nothing_that_is_foreign_on_top", a_helper_takes_nothing_that_is_foreign_on_top,
      SHALLOW},
+    {"a_helper_is_woken_when_nothing_foreign_is_on_top_any_more",
+     a_helper_is_woken_when_nothing_foreign_is_on_top_any_more, SHALLOW},
     {"a_helper_takes_what_its_thief_does_not_show", a_helper_takes_what_its_thief_does_not_show,
      SHALLOW},
     {"a_helper_takes_nothing_older", a_helper_takes_nothing_older, SHALLOW},

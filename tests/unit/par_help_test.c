@@ -279,6 +279,60 @@ static void a_helper_leaves_what_its_thief_does_on_top(void **state)
     tear_down(&o.scene);
 }
 
+/* ---- a part that was beneath something foreign ---- */
+
+static void wait_on_top(blz_par *par, void *arg)
+{
+    struct on_top *o = arg;
+
+    (void)par;
+    event_post(&o->scene.foreign_began);
+    wait_for_sleeper(o->latch);
+    event_post(&o->scene.foreign_ran);
+}
+
+static void *run_wait_on_top(void *arg)
+{
+    struct on_top *o = arg;
+
+    event_wait(&o->scene.began, 1);
+    check(blz_pool_run(o->scene.pool, wait_on_top, o) == 0);
+    return NULL;
+}
+
+/* Its part is shown all the time, but the helper must not take it while the other one is on top. */
+static void show_and_yield(blz_par *par, blz_par_job *job)
+{
+    struct scene *s = scene_of(job);
+    struct on_top *o = blz_container_of(s, struct on_top, scene);
+    struct branch part = {.scene = s};
+
+    o->latch = &job->latch;
+    blz_par_fork(par, &part.job, run_part);
+    event_post(&s->began);
+    while (event_count(&s->foreign_ran) == 0)
+        blz_par_yield(par);
+    event_wait(&s->go_on, 1);
+    check(!blz_par_unfork(par, &part.job));
+}
+
+static void a_helper_is_woken_for_what_is_no_longer_beneath_something_foreign(void **state)
+{
+    struct on_top o;
+    struct branch branch;
+    pthread_t thread;
+
+    (void)state;
+    set_up(&o.scene, BLZ_PAR_WAIT_LEAPFROG);
+    thread = start_thread(run_wait_on_top, &o);
+    fork_to_worker(&o.scene, &branch, show_and_yield);
+    event_wait(&o.scene.foreign_began, 1);
+    assert_false(blz_par_unfork(o.scene.helper, &branch.job));
+    join_thread(thread);
+    assert_int_equal(o.scene.parts_by_helper, 1);
+    tear_down(&o.scene);
+}
+
 /* ---- regions that leave their pool ---- */
 
 /*
@@ -560,6 +614,7 @@ int main(void)
         TEST(who_waits_for_a_scope_is_woken_for_a_part),
         TEST(a_helper_leaves_what_its_thief_had_before),
         TEST(a_helper_leaves_what_its_thief_does_on_top),
+        TEST(a_helper_is_woken_for_what_is_no_longer_beneath_something_foreign),
         TEST(an_isolated_region_reaches_into_other_pools),
         TEST(a_lock_is_held_across_an_isolated_region),
         TEST(what_would_call_foreign_functions_is_refused_in_a_region),
