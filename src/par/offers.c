@@ -179,6 +179,17 @@ void blz__par_offer_quietly(worker *w)
     offer(w, true);
 }
 
+void blz__par_offer_early(worker *w)
+{
+    const block_list *list;
+
+    if (blz__load(&w->tasks.offer, RELAXED))
+        return;
+    list = list_to_share(w);
+    if (list && !block_to_share(list)->fifo)
+        offer(w, true);
+}
+
 /* ---- taking ---- */
 
 task_block *blz__par_take_back(worker *w, const block_list *list)

@@ -87,6 +87,8 @@ static inline int spawn(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn, 
     blz__plain_write(&block->end);
     block->tasks[block->end++] = (par_task){fn, arg};
     spend_fuel(w);
+    if (blz_unlikely(w->is_solo) && !fifo) /* whoever spawns may do something long now */
+        blz__par_offer_early(w);
     return 0;
 }
 

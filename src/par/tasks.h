@@ -6,7 +6,8 @@
  * it took from another thread, which has what that spawns into scopes of others. Such lists are the
  * thread's own, and nothing there is atomic. When somebody has nothing to do, the thread offers the
  * oldest block of its outermost list, or the older half of its only one; quietly, waking nobody,
- * also before it runs the first task of a list, which may take long. The word of the offer is the
+ * also before it runs the first task of a list, which may take long, and while it is solo (join.c),
+ * since nobody takes tasks by force. The word of the offer is the
  * scope that its tasks are of, so that who waits for one takes nothing else:
  *
  *   offer      who                  does
@@ -121,6 +122,9 @@ void blz__par_offer(struct worker *w);
 
 /* The same, waking nobody. */
 void blz__par_offer_quietly(struct worker *w);
+
+/* The same before others are spawned: not of tasks that begin in their order. */
+void blz__par_offer_early(struct worker *w);
 
 /* The block that was offered from this list; NULL: none, or somebody has taken it. */
 task_block *blz__par_take_back(struct worker *w, const block_list *list);

@@ -275,12 +275,13 @@ static void spawn_two_that_meet(blz_par *par, void *arg)
 
     (void)arg;
     blz_par_scope_begin(par, &scope);
-    model_assert(blz_par_spawn(par, &scope, meet_as_a_task, NULL) == 0);
-    model_assert(blz_par_spawn(par, &scope, meet_as_a_task, NULL) == 0);
+    model_assert(blz_par_spawn_fifo(par, &scope, meet_as_a_task, NULL) == 0);
+    model_assert(blz_par_spawn_fifo(par, &scope, meet_as_a_task, NULL) == 0);
     model_assert(blz_par_scope_end(par, &scope) == 0);
 }
 
-/* The same with tasks: nobody takes what is in a list by force, so it is offered. */
+/* The same with tasks: nobody takes what is in a list by force, so it is offered; tasks that begin
+ * in their order, when the first does. */
 static void a_task_in_a_calm_is_found(void)
 {
     blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
@@ -289,6 +290,30 @@ static void a_task_in_a_calm_is_found(void)
     nr_met = 0;
     make_calm(pool);
     blz_pool_run(pool, spawn_two_that_meet, NULL);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+static void spawn_and_meet(blz_par *par, void *arg)
+{
+    blz_par_scope scope;
+
+    (void)arg;
+    blz_par_scope_begin(par, &scope);
+    model_assert(blz_par_spawn(par, &scope, meet_as_a_task, NULL) == 0);
+    meet(par, NULL);
+    model_assert(blz_par_scope_end(par, &scope) == 0);
+}
+
+/* The same where the one who spawns does not come to run tasks. */
+static void a_task_in_a_calm_is_found_while_its_scope_goes_on(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = blz_pool_enter(pool);
+
+    nr_met = 0;
+    make_calm(pool);
+    spawn_and_meet(par, NULL);
     blz_pool_leave(par);
     free_pool(pool);
 }
@@ -545,6 +570,9 @@ static const struct model models[] = {
      {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_task_in_a_calm_is_found",
      a_task_in_a_calm_is_found,
+     {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"a_task_in_a_calm_is_found_while_its_scope_goes_on",
+     a_task_in_a_calm_is_found_while_its_scope_goes_on,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_fork_in_a_calm_is_found_though_the_watcher_is_busy",
      a_fork_in_a_calm_is_found_though_the_watcher_is_busy,

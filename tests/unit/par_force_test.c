@@ -257,6 +257,38 @@ static void a_coarse_task_is_found_in_a_calm(void **state)
     free_pool(pool);
 }
 
+/* Who has spawned it does something long itself, and spawns no more. */
+static void spawn_and_meet(blz_par *par, void *arg)
+{
+    uint32_t nr_met = 0;
+    blz_par_scope scope;
+
+    (void)arg;
+    blz_par_scope_begin(par, &scope);
+    check(blz_par_spawn(par, &scope, meet_as_a_task, &nr_met) == 0);
+    meet(par, &nr_met);
+    check(blz_par_scope_end(par, &scope) == 0);
+}
+
+static void a_coarse_task_is_found_while_its_scope_goes_on(void **state)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+
+    (void)state;
+    assert_non_null(par);
+    for (int i = 0; i < 10; i++) {
+        make_calm_for(pool, 20);
+        rouse(pool);
+        assert_int_equal(blz_pool_run(pool, spawn_and_meet, NULL), 0);
+        make_calm_for(pool, 20);
+        rouse(pool);
+        spawn_and_meet(par, NULL);
+    }
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
 /* ---- tiny scopes ---- */
 
 static int nothing_as_a_task(blz_par *par, void *arg)
@@ -432,6 +464,7 @@ int main(void)
         TEST(a_coarse_fork_is_found_when_the_calm_is_just_over),
         TEST(who_is_about_to_sleep_looks_again_when_nobody_watches_any_more),
         TEST(a_coarse_task_is_found_in_a_calm),
+        TEST(a_coarse_task_is_found_while_its_scope_goes_on),
         TEST(a_scope_that_nobody_comes_for_begins_a_calm),
         TEST(tiny_scopes_in_a_calm_wake_nobody),
         TEST(a_block_that_was_worth_it_ends_a_calm),
