@@ -420,6 +420,88 @@ static void a_block_that_was_worth_it_ends_a_calm(void **state)
     free_pool(pool);
 }
 
+/* ---- solo computations that are interrupted, or wait ---- */
+
+static void nothing_as_a_job(blz_par *par, blz_par_job *job)
+{
+    (void)par, (void)job;
+}
+
+/* Looks around, with a job that could be shown. How many have been so far. */
+static uint64_t nr_shown_after_a_look(blz_par *par)
+{
+    uint64_t shown;
+    blz_par_job job;
+
+    blz__store(&par->fuel, 0, RELAXED);
+    blz_par_fork(par, &job, nothing_as_a_job);
+    shown = worker_of(par)->stats.published;
+    (void)!blz_par_unfork(par, &job);
+    return shown;
+}
+
+/* Or has been kept from the processor for so long. */
+static void spin_until(const blz_pool *pool, uint64_t ticks)
+{
+    while ((int64_t)(blz__clock_ticks(&pool->clock) - ticks) <= 0)
+        blz__spin_hint();
+}
+
+static void look_after_an_interruption(blz_par *par, void *arg)
+{
+    const worker *w = worker_of(par);
+    uint64_t shown = w->stats.published;
+
+    (void)arg;
+    check(w->is_solo);
+    check(nr_shown_after_a_look(par) == shown);
+    spin_until(w->pool, w->solo_until);
+    check(nr_shown_after_a_look(par) == shown);
+    spin_until(w->pool, w->solo_until);
+    check(nr_shown_after_a_look(par) == shown + 1);
+    check(!w->is_solo);
+}
+
+static void yield_with_a_job(blz_par *par, void *arg)
+{
+    const worker *w = worker_of(par);
+    uint64_t shown = w->stats.published;
+    blz_par_job job;
+
+    (void)arg;
+    check(w->is_solo);
+    blz_par_fork(par, &job, nothing_as_a_job);
+    check(w->stats.published == shown);
+    (void)!blz_par_yield(par);
+    check(w->stats.published == shown + 1);
+    (void)!blz_par_unfork(par, &job);
+}
+
+static void in_a_calm_with_a_watcher(blz_par_fn fn)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+
+    assert_non_null(par);
+    make_calm_for(pool, 1000000);
+    rouse(pool);
+    assert_int_equal(blz_pool_run(pool, fn, NULL), 0);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+static void who_was_interrupted_once_is_not_taken_for_long(void **state)
+{
+    (void)state;
+    in_a_calm_with_a_watcher(look_after_an_interruption);
+}
+
+static void who_yields_is_not_excused(void **state)
+{
+    (void)state;
+    in_a_calm_with_a_watcher(yield_with_a_job);
+}
+
 /* ---- with fuel ---- */
 
 static void fork_often(blz_par *par, void *arg)
@@ -468,6 +550,8 @@ int main(void)
         TEST(a_scope_that_nobody_comes_for_begins_a_calm),
         TEST(tiny_scopes_in_a_calm_wake_nobody),
         TEST(a_block_that_was_worth_it_ends_a_calm),
+        TEST(who_was_interrupted_once_is_not_taken_for_long),
+        TEST(who_yields_is_not_excused),
         TEST(a_coarse_fork_is_found_after_fine_ones),
     };
 
