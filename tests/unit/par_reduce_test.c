@@ -39,6 +39,7 @@ static void sum_all_sizes(blz_par *par, void *arg)
 static void sums_are_those_of_a_loop_for_every_size(void **state)
 {
     (void)state;
+    in_pool_of(1, sum_all_sizes, NULL); /* in one piece: long ones at four places in turn */
     in_pool_of(2, sum_all_sizes, NULL);
 }
 
