@@ -173,9 +173,11 @@ static void publish_oldest(worker *w)
 /* It goes on a little longer than it was to: what took so long may have been an interruption. */
 static bool stays_solo(worker *w, uint64_t now)
 {
+    if (!w->is_solo) /* nobody would look for what is kept: its time is that of an earlier one */
+        return false;
     if ((int64_t)(now - w->solo_until) < 0)
         return true;
-    if (!w->is_solo || w->is_excused)
+    if (w->is_excused)
         return false;
     w->is_excused = true;
     w->solo_until = now + w->pool->look_ticks;

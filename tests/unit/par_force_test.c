@@ -206,6 +206,59 @@ static void a_coarse_fork_is_found_when_the_calm_is_just_over(void **state)
     free_pool(pool);
 }
 
+/* However long a computation takes: this is not about the clock. */
+static void be_solo_for_ever(void *arg, unsigned index)
+{
+    (void)arg, (void)index;
+    worker_of(blz__par_current)->pool->solo_ticks = (uint64_t)1 << 50;
+}
+
+static int do_nothing_in_a_loop(blz_par *par, size_t begin, size_t end, void *arg)
+{
+    (void)par, (void)begin, (void)end, (void)arg;
+    return 0;
+}
+
+static void compute_nothing(blz_par *par)
+{
+    assert_int_equal(blz_pool_run(blz_par_pool(par), nothing, NULL), 0);
+}
+
+static void loop_over_nothing(blz_par *par)
+{
+    const blz_par_options fine = {.grain = 1};
+
+    assert_int_equal(blz_par_for(par, 100, do_nothing_in_a_loop, NULL, &fine), 0);
+}
+
+/*
+ * What was solo is over, and so is the calm; the worker has seen both, and sleeps for good. What
+ * the guest forks now, outside of a computation, is for others.
+ */
+static void meet_after_what_was_solo(void (*be_solo)(blz_par *par))
+{
+    blz_pool *pool =
+        new_pool_with(&(blz_pool_options){.threads = 1, .on_thread_start = be_solo_for_ever});
+    blz_par *par = blz_pool_enter(pool);
+
+    assert_non_null(par);
+    make_calm_for(pool, 1000000);
+    rouse(pool);
+    be_solo(par);
+    blz__par_judge(pool, blz__clock_ticks(&pool->clock), true);
+    rouse(pool);
+    join_two_that_meet(par, NULL);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+static void a_coarse_fork_is_found_after_what_was_solo(void **state)
+{
+    (void)state;
+    meet_after_what_was_solo(compute_nothing);
+    meet_after_what_was_solo(loop_over_nothing);
+}
+
 /* It has seen that another one watches, and so would sleep for good. */
 static void who_is_about_to_sleep_looks_again_when_nobody_watches_any_more(void **state)
 {
@@ -349,13 +402,6 @@ static void a_scope_that_nobody_comes_for_begins_a_calm(void **state)
     join_thread(other);
     blz_pool_leave(par);
     free_pool(b.pool);
-}
-
-/* However long a computation takes: this is not about the clock. */
-static void be_solo_for_ever(void *arg, unsigned index)
-{
-    (void)arg, (void)index;
-    worker_of(blz__par_current)->pool->solo_ticks = (uint64_t)1 << 50;
 }
 
 static void tiny_scopes_in_a_calm_wake_nobody(void **state)
@@ -544,6 +590,7 @@ int main(void)
         TEST(a_coarse_fork_of_a_guest_is_found_in_a_calm),
         TEST(a_coarse_loop_is_shared_in_a_calm_without_a_watcher),
         TEST(a_coarse_fork_is_found_when_the_calm_is_just_over),
+        TEST(a_coarse_fork_is_found_after_what_was_solo),
         TEST(who_is_about_to_sleep_looks_again_when_nobody_watches_any_more),
         TEST(a_coarse_task_is_found_in_a_calm),
         TEST(a_coarse_task_is_found_while_its_scope_goes_on),
