@@ -7,7 +7,8 @@
  * come to once; a wake-up or a task that is lost hangs.
  *
  * Threads that wait by blocking must not wait in a circle. So a pool calls only those after it; or
- * there is nobody who blocks, and then each may call each.
+ * there is nobody who blocks, and then each may call each. Guests leave their own pool alone where
+ * they help, so in circles there are some only if everybody steals.
  */
 #include "par.h"
 
@@ -30,6 +31,7 @@ struct node {
 struct tree {
     blz_pool **pools;
     bool in_circles; /* pools may call those before them, too */
+    bool has_guests;
     struct node nodes[NODES];
 };
 
@@ -90,6 +92,8 @@ static void by_fork(blz_par *par, struct node *n)
     struct node *left = child(n, 0), *right = child(n, 1);
     blz_par_wait way = (blz_par_wait)(n->seed / 64 % (BLZ_PAR_WAIT_BLOCK + 1));
 
+    if (n->tree->in_circles && n->tree->has_guests)
+        way = BLZ_PAR_WAIT_STEAL;
     blz_par_fork(par, &right->job, walk_job);
     dawdle(n->seed / 16);
     walk(par, left);
@@ -138,11 +142,11 @@ static void by_other_pool(blz_par *par, struct node *n)
     check(blz_pool_run(n->tree->pools[pool], walk_both, n) == 0);
 }
 
-/* A guest who waits for a third pool serves the one that it has entered last, and no other. */
+/* If there is a place for one. */
 static void by_guest(blz_par *par, struct node *n)
 {
     unsigned pool = other_pool(n);
-    blz_par *there = n->tree->in_circles ? NULL : blz_pool_enter(n->tree->pools[pool]);
+    blz_par *there = n->tree->has_guests ? blz_pool_enter(n->tree->pools[pool]) : NULL;
 
     if (there)
         place_children(n, pool, NULL);
@@ -252,7 +256,7 @@ static void walk(blz_par *par, struct node *n)
 
 struct walker {
     blz_pool **pools;
-    bool in_circles;
+    bool in_circles, has_guests;
     uint64_t seed;
     int64_t rounds;
 };
@@ -272,11 +276,10 @@ static void inject_little(const struct walker *w, uint64_t seed)
 /* Walks one tree in the first pool, having entered none of the pools, or some of them. */
 static void walk_tree(const struct walker *w, struct tree *t, uint64_t seed)
 {
-    bool enters = !w->in_circles;
-    blz_par *first = enters && seed % 3 == 0 ? blz_pool_enter(w->pools[0]) : NULL;
-    blz_par *last = enters && seed % 5 == 0 ? blz_pool_enter(w->pools[POOLS - 1]) : NULL;
+    blz_par *first = w->has_guests && seed % 3 == 0 ? blz_pool_enter(w->pools[0]) : NULL;
+    blz_par *last = w->has_guests && seed % 5 == 0 ? blz_pool_enter(w->pools[POOLS - 1]) : NULL;
 
-    *t = (struct tree){.pools = w->pools, .in_circles = w->in_circles};
+    *t = (struct tree){.pools = w->pools, .in_circles = w->in_circles, .has_guests = w->has_guests};
     t->nodes[0] = (struct node){.tree = t, .seed = mix(seed)};
     check(blz_pool_run(w->pools[0], walk_fn, &t->nodes[0]) == 0);
     for (int i = 0; i < NODES; i++)
@@ -300,15 +303,16 @@ static void *walk_often(void *arg)
     return NULL;
 }
 
-static blz_pool *random_pool(uint64_t seed, bool blocks)
+static blz_pool *random_pool(uint64_t seed, bool in_circles, bool has_guests)
 {
-    int ways = blocks ? BLZ_PAR_WAIT_BLOCK + 1 : BLZ_PAR_WAIT_BLOCK;
+    int ways = in_circles ? BLZ_PAR_WAIT_BLOCK : BLZ_PAR_WAIT_BLOCK + 1;
+    blz_par_wait way = (blz_par_wait)(seed / 32 % (unsigned)ways);
 
     return new_pool_with(&(blz_pool_options){
         .threads = 1 + (unsigned)(seed % 3),
         .ring_size = seed / 4 % 2 ? 2 : 0,
         .guests = 1 + (unsigned)(seed / 8 % 3),
-        .waiting = (blz_par_wait)(seed / 32 % (unsigned)ways),
+        .waiting = in_circles && has_guests ? BLZ_PAR_WAIT_STEAL : way,
         .spin = (blz_pool_spin)(seed / 128 % (BLZ_POOL_SPIN_LONG + 1)),
     });
 }
@@ -318,13 +322,14 @@ static void storm(uint64_t seed)
     struct walker walkers[WALKERS];
     pthread_t threads[WALKERS];
     blz_pool *pools[POOLS];
-    bool in_circles = mix(seed) % 3 == 0;
+    bool in_circles = mix(seed) % 3 == 0, has_guests = !in_circles || mix(seed) / 4 % 2;
 
     for (unsigned i = 0; i < POOLS; i++)
-        pools[i] = random_pool(mix(seed + i), !in_circles);
+        pools[i] = random_pool(mix(seed + i), in_circles, has_guests);
     for (unsigned i = 0; i < WALKERS; i++) {
         walkers[i] = (struct walker){.pools = pools,
                                      .in_circles = in_circles,
+                                     .has_guests = has_guests,
                                      .seed = mix(seed + i),
                                      .rounds = 4};
         threads[i] = start_thread(walk_often, &walkers[i]);
