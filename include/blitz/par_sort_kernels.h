@@ -62,8 +62,12 @@ struct blz_sort_kernels_ {
 #define BLZ_SORT_INLINE_ static inline __attribute__((always_inline))
 
 /* Fewer do not keep the processor busy, and for more it has not the registers. */
-#define BLZ_SORT_LANES_  8
+#define BLZ_SORT_LANES_ 8
+#ifdef __clang__
+#define BLZ_SORT_UNROLL_ _Pragma("clang loop unroll(full)")
+#else
 #define BLZ_SORT_UNROLL_ _Pragma("GCC unroll 8")
+#endif
 
 BLZ_SORT_INLINE_ void blz_sort_copy_(char *to, const char *from, size_t size)
 {
@@ -118,25 +122,30 @@ BLZ_SORT_INLINE_ uint64_t blz_sort_load_(const char *from, size_t s)
     return word;
 }
 
-/* c ? a : b, as arithmetic, for compilers would branch. */
-BLZ_SORT_INLINE_ uint64_t blz_sort_pick_word_(size_t c, uint64_t a, uint64_t b)
-{
-    return b ^ ((a ^ b) & (0 - (uint64_t)c));
-}
-
 BLZ_SORT_INLINE_ void blz_sort_store_(char *to, uint64_t word, size_t s)
 {
     blz_sort_copy_(to, (const char *)&word, s == 4 ? 4 : 8);
 }
 
-/* *out = c ? *a : *b */
-BLZ_SORT_INLINE_ void blz_sort_put_(char *out, size_t c, const char *a, const char *b, size_t s)
+/* The comparison reads them as elements, which a word is not. */
+BLZ_SORT_INLINE_ bool blz_sort_less_words_(uint64_t a, uint64_t b, blz_sort_less_fn_ less,
+                                           void *arg)
 {
-    if (blz_sort_is_word_(s)) {
-        blz_sort_store_(out, blz_sort_pick_word_(c, blz_sort_load_(a, s), blz_sort_load_(b, s)), s);
-    } else {
-        blz_sort_copy_(out, b + ((a - b) & -(ptrdiff_t)c), s);
-    }
+    char x[sizeof a] __attribute__((aligned(8))), y[sizeof b] __attribute__((aligned(8)));
+
+    blz_sort_copy_(x, (const char *)&a, sizeof a);
+    blz_sort_copy_(y, (const char *)&b, sizeof b);
+    return less(x, y, arg);
+}
+
+/* c ? a : b for a comparison that is true as often as not: compilers should not branch. */
+BLZ_SORT_INLINE_ uint64_t blz_sort_choose_(bool c, uint64_t a, uint64_t b)
+{
+#ifdef __clang__
+    return __builtin_unpredictable(c) ? a : b;
+#else
+    return __builtin_expect_with_probability(c, 1, 0.5) ? a : b;
+#endif
 }
 
 /*
@@ -166,20 +175,34 @@ BLZ_SORT_INLINE_ struct blz_sort_ends_ blz_sort_ends_of_(const char *a, size_t n
     return e;
 }
 
+/* *out is the first of *a and *b, or the last of them; tells whether *b comes before *a. */
+BLZ_SORT_INLINE_ ptrdiff_t blz_sort_put_(char *out, bool first, const char *a, const char *b,
+                                         size_t s, blz_sort_less_fn_ less, void *arg)
+{
+    ptrdiff_t c;
+
+    if (blz_sort_is_word_(s)) {
+        uint64_t x = blz_sort_load_(a, s), y = blz_sort_load_(b, s);
+        bool is_less = blz_sort_less_words_(y, x, less, arg);
+
+        blz_sort_store_(out, blz_sort_choose_(is_less, first ? y : x, first ? x : y), s);
+        return is_less;
+    }
+    c = less(b, a, arg);
+    BLZ_SORT_OPAQUE_(c);
+    blz_sort_copy_(out, first ? a + ((b - a) & -c) : b + ((a - b) & -c), s);
+    return c;
+}
+
 BLZ_SORT_INLINE_ void blz_sort_merge_step_(struct blz_sort_ends_ *e, ptrdiff_t i, size_t s,
                                            blz_sort_less_fn_ less, void *arg)
 {
     ptrdiff_t size = (ptrdiff_t)s;
     const char *a = e->a + (i - e->low) * size, *b = e->b + e->low * size;
     const char *a_last = e->a_last + e->high * size, *b_last = e->b_last + (-i - e->high) * size;
-    size_t c = less(b, a, arg), d = less(b_last, a_last, arg);
 
-    BLZ_SORT_OPAQUE_(c);
-    BLZ_SORT_OPAQUE_(d);
-    blz_sort_put_(e->out + i * size, c, b, a, s);
-    blz_sort_put_(e->out_last - i * size, d, a_last, b_last, s);
-    e->low += (ptrdiff_t)c;
-    e->high -= (ptrdiff_t)d;
+    e->low += blz_sort_put_(e->out + i * size, true, a, b, s, less, arg);
+    e->high -= blz_sort_put_(e->out_last - i * size, false, a_last, b_last, s, less, arg);
 }
 
 /* If the comparisons contradict each other the ends may have crossed: then again, slowly. */
@@ -317,25 +340,25 @@ BLZ_SORT_INLINE_ void blz_sort_eights_(char *v, char *spare, size_t n, char *to,
 BLZ_SORT_INLINE_ void blz_sort_network_(const char *v, char *to, size_t n, size_t s,
                                         blz_sort_less_fn_ less, void *arg)
 {
-    char x[8][8] __attribute__((aligned(8))); /* registers, as far as there are */
+    uint64_t x[8]; /* registers, as far as there are */
 
     BLZ_SORT_UNROLL_
     for (size_t i = 0; i < n; i++)
-        blz_sort_copy_(x[i], v + i * s, s);
+        x[i] = blz_sort_load_(v + i * s, s);
     BLZ_SORT_UNROLL_
     for (size_t round = 0; round < n; round++) {
         BLZ_SORT_UNROLL_
         for (size_t i = round % 2; i + 1 < n; i += 2) {
-            uint64_t a = blz_sort_load_(x[i], s), b = blz_sort_load_(x[i + 1], s);
-            bool c = less(x[i + 1], x[i], arg);
+            uint64_t a = x[i], b = x[i + 1];
+            bool c = blz_sort_less_words_(b, a, less, arg);
 
-            blz_sort_store_(x[i], c ? b : a, s);
-            blz_sort_store_(x[i + 1], c ? a : b, s);
+            x[i] = blz_sort_choose_(c, b, a);
+            x[i + 1] = blz_sort_choose_(c, a, b);
         }
     }
     BLZ_SORT_UNROLL_
     for (size_t i = 0; i < n; i++)
-        blz_sort_copy_(to + i * s, x[i], s);
+        blz_sort_store_(to + i * s, x[i], s);
 }
 
 #define BLZ_SORT_NETWORKS_(width)                                            \
@@ -357,6 +380,64 @@ BLZ_SORT_INLINE_ void blz_sort_networks_(const char *v, char *to, size_t width, 
         BLZ_SORT_NETWORKS_(6)
         BLZ_SORT_NETWORKS_(7)
         BLZ_SORT_NETWORKS_(8)
+    default:
+        break;
+    }
+}
+
+/* Nine to sixteen: a network for each half, then a merge without a loop. */
+BLZ_SORT_INLINE_ void blz_sort_two_networks_(const char *v, char *to, size_t n, size_t s,
+                                             blz_sort_less_fn_ less, void *arg)
+{
+    char a[16 * sizeof(uint64_t)] __attribute__((aligned(8)));
+    size_t na = n / 2;
+    char *b = a + na * s;
+    struct blz_sort_ends_ e;
+    size_t rest;
+
+    blz_sort_network_(v, a, na, s, less, arg);
+    blz_sort_network_(v + na * s, b, n - na, s, less, arg);
+    e = blz_sort_ends_of_(a, na, b, n - na, to, s);
+    BLZ_SORT_UNROLL_
+    for (size_t i = 0; i < na; i++)
+        blz_sort_merge_step_(&e, (ptrdiff_t)i, s, less, arg);
+    rest = (size_t)(e.low + e.high); /* of a; if n is odd there may be one, or else it is of b */
+    if (blz_unlikely(rest > n % 2))
+        blz_sort_copy_(to, a, n * s); /* comparisons that contradict each other */
+    else if (n % 2)
+        blz_sort_copy_(to + na * s, rest ? a + (na - (size_t)e.low) * s : b + (size_t)e.low * s, s);
+}
+
+#define BLZ_SORT_SMALL_(n)                                    \
+    case n:                                                   \
+        if ((n) <= 8)                                         \
+            blz_sort_network_(v, to, (n), s, less, arg);      \
+        else                                                  \
+            blz_sort_two_networks_(v, to, (n), s, less, arg); \
+        break;
+
+/* Sorts at most sixteen. Their number is known in each case, so the processor has to guess which
+ * case it is, and nothing else. */
+BLZ_SORT_INLINE_ void blz_sort_small_(const char *v, char *to, size_t nr, size_t s,
+                                      blz_sort_less_fn_ less, void *arg)
+{
+    switch (nr) {
+        BLZ_SORT_SMALL_(1)
+        BLZ_SORT_SMALL_(2)
+        BLZ_SORT_SMALL_(3)
+        BLZ_SORT_SMALL_(4)
+        BLZ_SORT_SMALL_(5)
+        BLZ_SORT_SMALL_(6)
+        BLZ_SORT_SMALL_(7)
+        BLZ_SORT_SMALL_(8)
+        BLZ_SORT_SMALL_(9)
+        BLZ_SORT_SMALL_(10)
+        BLZ_SORT_SMALL_(11)
+        BLZ_SORT_SMALL_(12)
+        BLZ_SORT_SMALL_(13)
+        BLZ_SORT_SMALL_(14)
+        BLZ_SORT_SMALL_(15)
+        BLZ_SORT_SMALL_(16)
     default:
         break;
     }
@@ -405,12 +486,16 @@ BLZ_SORT_INLINE_ void blz_sort_leaf_(char *v, char *spare, size_t n, bool into_s
     size_t width = 8;
     unsigned levels = 0;
 
+    if (blz_sort_is_word_(s) && n <= 16) {
+        blz_sort_small_(v, from, n, s, less, arg);
+        return;
+    }
     for (; width << levels < n; levels++) { /* so that the last merge ends where it should */
         swap = from;
         from = other;
         other = swap;
     }
-    if (blz_sort_is_word_(s) && levels > 0)
+    if (blz_sort_is_word_(s))
         width = ((n - 1) >> levels) + 1; /* so that the last run is not much shorter */
     blz_sort_make_runs_(v, spare, n, width, from, s, less, arg);
     for (; width < n; width *= 2) {
@@ -451,6 +536,17 @@ BLZ_SORT_INLINE_ size_t blz_sort_bucket_(const struct blz_sort_split_ *by, const
     return bucket == 0 ? 0 : 2 * bucket + less(by->sorted + (bucket - 1) * s, x, arg);
 }
 
+/* Down the tree to the left or to the right, in the form of which each compiler makes the fewest
+ * instructions. */
+BLZ_SORT_INLINE_ size_t blz_sort_child_(size_t node, bool left)
+{
+#ifdef __clang__
+    return 2 * node + !left;
+#else
+    return 2 * node + 1 - left;
+#endif
+}
+
 BLZ_SORT_INLINE_ void blz_sort_classify_one_(const struct blz_sort_split_ *by, const char *x,
                                              uint16_t *id, size_t *counts, size_t s,
                                              blz_sort_less_fn_ less, void *arg)
@@ -458,7 +554,7 @@ BLZ_SORT_INLINE_ void blz_sort_classify_one_(const struct blz_sort_split_ *by, c
     size_t node = 1, bucket;
 
     for (unsigned level = 0; level < by->log; level++)
-        node = 2 * node + !less(x, by->tree + node * s, arg);
+        node = blz_sort_child_(node, less(x, by->tree + node * s, arg));
     bucket = blz_sort_bucket_(by, x, node, s, less, arg);
     *id = (uint16_t)bucket;
     counts[bucket]++;
@@ -473,12 +569,15 @@ BLZ_SORT_INLINE_ void blz_sort_classify_(const struct blz_sort_split_ *by, const
     size_t i = 0;
 
     for (; i + BLZ_SORT_LANES_ <= n; i += BLZ_SORT_LANES_) {
-        size_t node[BLZ_SORT_LANES_] = {1, 1, 1, 1, 1, 1, 1, 1};
+        size_t node[BLZ_SORT_LANES_] = {
+            1, 1, 1, 1, 1, 1, 1, 1,
+        };
 
         for (unsigned level = 0; level < by->log; level++) {
             BLZ_SORT_UNROLL_
             for (size_t lane = 0; lane < BLZ_SORT_LANES_; lane++)
-                node[lane] = 2 * node[lane] + !less(v + (i + lane) * s, tree + node[lane] * s, arg);
+                node[lane] = blz_sort_child_(node[lane],
+                                             less(v + (i + lane) * s, tree + node[lane] * s, arg));
         }
         BLZ_SORT_UNROLL_
         for (size_t lane = 0; lane < BLZ_SORT_LANES_; lane++) {
@@ -568,25 +667,32 @@ BLZ_API int blz_par_sort_cached_(blz_par *par, const struct blz_sort_cached_ *ca
 
 #define BLZ_SORT_DEFINED_ static inline __attribute__((unused))
 
+/* gcc with -O3 gives each choice at the end of a loop a way back of its own, and a branch. */
+#ifdef __clang__
+#define BLZ_SORT_MERGES_
+#else
+#define BLZ_SORT_MERGES_ __attribute__((optimize("no-split-paths")))
+#endif
+
 /* All but `less`, `classify` and `scatter`, which radix sorts do differently. */
-#define BLZ_SORT_COMMON_KERNELS_(name, type)                                                   \
-    BLZ_SORT_DEFINED_ void name##_leaf_(char *v, char *spare, size_t n, bool into_spare,       \
-                                        void *arg)                                             \
-    {                                                                                          \
-        blz_sort_leaf_(v, spare, n, into_spare, sizeof(type), name##_less_, arg);              \
-    }                                                                                          \
-    BLZ_SORT_DEFINED_ void name##_merge_(const char *a, size_t na, const char *b, size_t nb,   \
-                                         char *out, void *arg)                                 \
-    {                                                                                          \
-        blz_sort_merge_(a, na, b, nb, out, sizeof(type), name##_less_, arg);                   \
-    }                                                                                          \
-    BLZ_SORT_DEFINED_ size_t name##_run_(const char *v, size_t n, bool *down, void *arg)       \
-    {                                                                                          \
-        return blz_sort_run_(v, n, down, sizeof(type), name##_less_, arg);                     \
-    }                                                                                          \
-    BLZ_SORT_DEFINED_ size_t name##_partition_(char *v, size_t n, bool with_equals, void *arg) \
-    {                                                                                          \
-        return blz_sort_partition_(v, n, with_equals, sizeof(type), name##_less_, arg);        \
+#define BLZ_SORT_COMMON_KERNELS_(name, type)                                                       \
+    BLZ_SORT_MERGES_ BLZ_SORT_DEFINED_ void name##_leaf_(char *v, char *spare, size_t n,           \
+                                                         bool into_spare, void *arg)               \
+    {                                                                                              \
+        blz_sort_leaf_(v, spare, n, into_spare, sizeof(type), name##_less_, arg);                  \
+    }                                                                                              \
+    BLZ_SORT_MERGES_ BLZ_SORT_DEFINED_ void name##_merge_(const char *a, size_t na, const char *b, \
+                                                          size_t nb, char *out, void *arg)         \
+    {                                                                                              \
+        blz_sort_merge_(a, na, b, nb, out, sizeof(type), name##_less_, arg);                       \
+    }                                                                                              \
+    BLZ_SORT_DEFINED_ size_t name##_run_(const char *v, size_t n, bool *down, void *arg)           \
+    {                                                                                              \
+        return blz_sort_run_(v, n, down, sizeof(type), name##_less_, arg);                         \
+    }                                                                                              \
+    BLZ_SORT_DEFINED_ size_t name##_partition_(char *v, size_t n, bool with_equals, void *arg)     \
+    {                                                                                              \
+        return blz_sort_partition_(v, n, with_equals, sizeof(type), name##_less_, arg);            \
     }
 
 /* With the comparison name##_less_. */
