@@ -15,7 +15,7 @@
 
 enum { GRACE_SECONDS = 5 };
 
-static const char usual_console[] = "127.0.0.1:6669"; /* where blitz-top looks, too */
+static const char usual_console[] = "127.0.0.1:6670"; /* where blitz-top looks, too */
 
 /* ---- listening ---- */
 
@@ -207,7 +207,7 @@ static const char usage[] =
     "  --workers N   default: as many as there are CPUs\n"
     "  --backend B   default: the best that works here\n"
     "  --hurry N     clients have only the Nth part of the usual time\n"
-    "  --console A   show the program there, or at BLZ_CONSOLE; default 127.0.0.1:6669; or none\n"
+    "  --console A   show the program there, or at BLZ_CONSOLE; default 127.0.0.1:6670; or none\n"
     "  --help        say this\n";
 
 struct settings {

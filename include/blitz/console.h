@@ -9,12 +9,12 @@
  *     BLZ_ASYNC(serve)
  *     {
  *         BLZ_BEGIN;
- *         self->rc = blz_console_start(blz_rt_current(), "127.0.0.1:6669");
+ *         self->rc = blz_console_start(blz_rt_current(), "127.0.0.1:6670");
  *         ...
  *         BLZ_END(self->rc);
  *     }
  *
- * Then look at http://127.0.0.1:6669/ with a browser, or at the same with blitz-top; /api/overview,
+ * Then look at http://127.0.0.1:6670/ with a browser, or at the same with blitz-top; /api/overview,
  * /api/tasks, /api/resources and /api/warnings are JSON, /metrics is for Prometheus. The guide is
  * docs/guide/console.md.
  *
@@ -35,9 +35,9 @@ BLZ_BEGIN_DECLS
 /* One console, which shows one runtime or several. */
 typedef struct blz_console blz_console;
 
-/* All zero means the default. */
+/* All zero means the default. Browsers open no page at some ports: 6000, 6665 to 6669, others. */
 typedef struct blz_console_options {
-    const char *address;    /* see blitz/addr.h; default "127.0.0.1:6669" */
+    const char *address;    /* see blitz/addr.h; default "127.0.0.1:6670" */
     const char *title;      /* of the page; copied; default "blitz" */
     blz_rt *const *others;  /* other runtimes to show */
     blz_pool *const *pools; /* fork-join pools to show, besides the default one; these must be

@@ -29,7 +29,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEFAULT_ADDRESS "127.0.0.1:6669"
+#define DEFAULT_ADDRESS "127.0.0.1:6670"
 
 /* What its own tasks may take to end: they do so at once. */
 #define PATIENCE_NS (10 * BLZ_SEC)

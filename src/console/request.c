@@ -109,7 +109,7 @@ static bool is_port(const char *s)
     return digits > 0 && digits <= 5 && !s[digits];
 }
 
-/* "127.0.0.1:6669", "[::1]", "localhost:8080" */
+/* "127.0.0.1:6670", "[::1]", "localhost:8080" */
 static bool is_here(const char *host)
 {
     const char *name = host, *end;

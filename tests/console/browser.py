@@ -9,10 +9,14 @@ depends on how fast the machine is: what the page does is counted (requests, cha
 document, elements), not timed.
 """
 
+import pathlib
+import re
 import sys
 
 import chrome
 from crowd import Crowd
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 PROGRAM = sys.argv[1]
 
@@ -60,6 +64,17 @@ def load(browser, crowd):
 
 
 # ---- the tests ----
+
+
+def test_the_default_port_is_one_that_browsers_open(browser, _crowd):
+    """They refuse some, whoever listens there; refused by the system means that this is none of them."""
+    source = (ROOT / "src/console/console.c").read_text()
+    address = re.search(r'DEFAULT_ADDRESS "([^"]+)"', source)[1]
+    browser.open("about:blank")
+    for place, refused in ((address, False), ("127.0.0.1:6669", True)):
+        error = browser.call("Page.navigate", url=f"http://{place}/").get("errorText", "")
+        assert (error == "net::ERR_UNSAFE_PORT") == refused, (place, error)
+    browser.open("about:blank")
 
 
 def test_content(browser, crowd):

@@ -137,7 +137,7 @@ static void it_answers_on_every_backend_and_transport(void **state)
 static void a_connection_serves_many_requests(void **state)
 {
     static const char two[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
-                              "GET /metrics HTTP/1.1\r\nHost: [::1]:6669\r\n\r\n"
+                              "GET /metrics HTTP/1.1\r\nHost: [::1]:6670\r\n\r\n"
                               "GET /metrics HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"
                               "GET /never HTTP/1.1\r\nHost: localhost\r\n\r\n";
     blz_rt *rt = new_rt(&(blz_options){.workers = 1});
@@ -216,7 +216,7 @@ static void other_hosts_and_sites_are_refused(void **state)
     static const char *const good[] = {
         "Host: localhost\r\n",
         "Host: LOCALHOST:80\r\n",
-        "host:127.0.0.1:6669\r\n",
+        "host:127.0.0.1:6670\r\n",
         "Host: 127.1.2.3\r\n",
         "Host: [::1]:1\r\n",
         "Host: localhost\r\nSec-Fetch-Site: same-origin\r\n",
@@ -225,7 +225,7 @@ static void other_hosts_and_sites_are_refused(void **state)
     };
     static const char *const bad[] = {
         "Host: evil.example\r\n",
-        "Host: evil.example:6669\r\n",
+        "Host: evil.example:6670\r\n",
         "Host: localhost.evil.example\r\n",
         "Host: 127.0.0.1.evil.example\r\n",
         "Host: 10.0.0.1\r\n",
