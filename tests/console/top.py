@@ -84,6 +84,9 @@ def test_once(crowd):
     assert "\33" not in result.stdout
     found = run(crowd.address, "--find", "member 10", "--state", "waiting")  # no terminal: once
     assert found.stdout.splitlines()[-1] == "1-1 of 1 (of 32)  find: member 10", found
+    resources = run(crowd.address, "--once", "--resources").stdout
+    assert re.search(r"^mutex .* right philosopher \d+ +left philosopher \d+$", resources, re.M), resources
+    assert re.search(r"^token .* 30 .* and 22 more$", resources, re.M), resources
     crowd.do("unlock")
 
 
@@ -103,6 +106,14 @@ def test_live(crowd):
     assert screen.wait_for(r"taskv") != first
     screen.press("\33[F")
     screen.wait_for(r"-100 of 100 ")
+    screen.press("r")
+    screen.wait_for(r"(?s)\ntoken .* 100 .*1-1 of 1 ")
+    screen.press(" r")  # paused: it stays until something is asked for
+    screen.wait_for(r"1-1 of 1  paused")
+    screen.press(" ")
+    screen.wait_for(r"1-\d+ of 100 ")
+    screen.press("r")
+    screen.wait_for(r"1-1 of 1 ")
     screen.press("/member 10\r")
     screen.wait_for(r"1-1 of 1 \(of 100\)  find: member 10")
     crowd.do("dismiss")  # it is live
