@@ -157,6 +157,7 @@ static struct acceptor *find(struct uring_driver *d, const blz__fd *fd)
 /* NULL: no memory, or the listener is being closed. */
 static struct acceptor *make(struct uring_driver *d, const struct io *io)
 {
+    static const blz_future_ops ops = {.name = "acceptor"}; /* for traces: nobody awaits it */
     struct acceptor *a = blz__alloc(d->set.allocator, sizeof *a, _Alignof(struct acceptor));
 
     if (!a)
@@ -164,6 +165,7 @@ static struct acceptor *make(struct uring_driver *d, const struct io *io)
     memset(a, 0, sizeof *a);
     a->driver = d;
     a->ended = (blz_wake_callback){on_ended, a};
+    a->io.op.future.ops = &ops;
     a->io.op.kind = IO_ACCEPTOR;
     a->io.op.waker = blz_waker_callback(&a->ended);
     a->io.fd = io->fd;

@@ -502,6 +502,75 @@ static void a_task_may_start_and_stop_a_trace(void **state)
     free_rt(rt);
 }
 
+/* ---- I/O ---- */
+
+static int close_at_once(void *arg, blz_tcp conn)
+{
+    (void)arg;
+    blz_tcp_close(&conn);
+    return 0;
+}
+
+struct visitor {
+    BLZ_FRAME;
+    blz_addr addr;
+    blz_tcp conn;
+    int64_t rc;
+    blz_io io;
+    char byte;
+};
+
+BLZ_ASYNC(visitor)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_tcp_connect(&self->io, &self->conn, &self->addr));
+    if (self->rc == 0) {
+        BLZ_AWAIT(self->rc, blz_tcp_read(&self->io, &self->conn, &self->byte, 1));
+        blz_tcp_close(&self->conn);
+    }
+    BLZ_END(self->rc);
+}
+
+struct short_server {
+    BLZ_FRAME;
+    blz_listener listener;
+    blz_addr addr;
+    int64_t rc;
+    blz_serve_op serve;
+    struct visitor visitor;
+    blz_race_op race;
+};
+
+BLZ_ASYNC(short_server)
+{
+    BLZ_BEGIN;
+    self->addr = blz_addr_loopback(BLZ_ADDR_V4, 0);
+    self->rc = blz_listen_with(&self->listener, &self->addr, &(blz_listen_options){.spread = true});
+    if (self->rc < 0)
+        goto out;
+    blz_listener_addr(&self->listener, &self->addr);
+    BLZ_AWAIT(self->rc,
+              blz_race(&self->race, blz_serve(&self->serve, &self->listener, close_at_once, NULL),
+                       BLZ_FUTURE(self->visitor, visitor, .addr = self->addr)));
+    blz_listener_close(&self->listener);
+out:
+    BLZ_END(self->rc);
+}
+
+/* With io_uring the driver has a request of its own there, which belongs to no task. */
+static void a_server_is_traced_to_its_end(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+
+    (void)state;
+    start();
+    assert_int_equal(BLZ_BLOCK_ON(rt, short_server), 1);
+    free_rt(rt);
+    stop();
+    assert_sound();
+    assert_true(count("\"accept\"") > 0);
+}
+
 /* ---- errors ---- */
 
 static void what_makes_no_sense_is_refused(void **state)
@@ -607,6 +676,7 @@ int main(void)
         TEST(threads_without_a_ring_are_counted_as_dropped),
         TEST(tracing_begins_and_ends_while_workers_run),
         TEST(a_task_may_start_and_stop_a_trace),
+        TEST(a_server_is_traced_to_its_end),
         TEST(what_makes_no_sense_is_refused),
         TEST(there_is_one_trace_at_a_time),
         TEST(an_error_of_writing_is_what_stop_gives),
