@@ -156,8 +156,9 @@ PAGE = """# Benchmarks
 Blitz divided by each peer, measured on {date} by `{command}`: below 1 Blitz is better. Each figure is
 the median of up to {cycles} turns, all programs in turn, each turn in a process of its own; in
 brackets the lowest and highest ratio of two turns that stood beside each other. Bold: Blitz loses by the
-medians. The better one of Tokio's two schedulers stands for Tokio. †: during more than a quarter of the turns
-other processes used the machine. What each benchmark does, and what its figure does not say, is in
+medians; not said of serial code, which has no threads, nor where an idle pool uses less than 0.01 % of a CPU. The
+better one of Tokio's two schedulers stands for Tokio. †: during more than a quarter of the turns other processes
+used the machine. What each benchmark does, and what its figure does not say, is in
 [bench/peers](../../bench/peers/README.md); every sample is in [samples.json](samples.json).
 
 ## Where Blitz loses

@@ -7,8 +7,8 @@ scheme, light or dark.
 import html
 import math
 
-LEFT, RIGHT, ROW, BOTTOM = 190, 20, 22, 44
-WIDTH = 860
+LEFT, RIGHT, ROW, BOTTOM = 280, 20, 22, 44 # the longest name, in a wide font, has its room
+WIDTH = 950
 SHAPES = 'circle', 'square', 'diamond', 'triangle', 'ring', 'box', 'cross', 'bar'
 COLOURS = '#4269d0', '#e07b00', '#3a9a5c', '#c4456f', '#7b5cc4', '#12908e', '#8c6d46', '#7d7d7d'
 
