@@ -19,7 +19,7 @@ static void write_start(struct bytes *body, const struct exchange *x)
         "<li><a href=/hello>/hello</a>: a few bytes, to measure with\n"
         "<li><a href=/stats>/stats</a>: what the workers have done\n"
         "<li><a href=/tasks>/tasks</a>: what every task is waiting for, down to the source line\n"
-        "<li><a href=\"/sleep?ms=500\">/sleep?ms=500</a>: waits, and blocks nobody\n"
+        "<li><a href=\"/sleep?ms=500\">/sleep?ms=500</a>: waits, 10,000 at most; blocks nobody\n"
         "<li><a href=\"/block?ms=500\">/block?ms=500</a>: blocks, on a thread made for that\n"
         "<li>/echo: what you POST comes back\n"
         "</ul>\n";
