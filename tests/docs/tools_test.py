@@ -245,6 +245,12 @@ class Links(unittest.TestCase):
         self.assertTrue(files.matches("tests/fuzz/NAME_fuzz.c"))
         self.assertEqual(files.find("blitz/tcp.h"), "include/blitz/tcp.h")
 
+    def test_mutants_of_a_design_note_are_looked_for(self):
+        text = ("`a_b` `c.c`\n\n| mutants | of |\n|---|---|\n| `d_*` (2) | `e.c`, `f()` |\n\n"
+                "| | |\n|---|---|\n| `tests/model/x.c` | `g_h` |\n| `tests/model/mutants/` | `i_j`, `k_l` |")
+        self.assertEqual(list(check.named_mutants(text)), [(5, "d_*"), (10, "i_j"), (10, "k_l")])
+        self.assertEqual(list(check.mutants(tree.Tree())), [])
+
     def test_addresses_of_documents(self):
         self.assertEqual(pages.address_of("docs/guide/README.md"), "guide/index.html")
         self.assertEqual(pages.address_of("CONTRIBUTING.md"), "contributing.html")

@@ -41,7 +41,7 @@ def make_check():
     found = [f"include/blitz/{header.name}.h:{line}: {', '.join(names)} has no comment"
              for header in headers.public_headers(tree.ROOT / "include")
              for line, names in header.missing]
-    return found + list(check.documents(files)) + list(check.sources(files))
+    return found + list(check.documents(files)) + list(check.mutants(files)) + list(check.sources(files))
 
 
 def main(arguments):

@@ -4,8 +4,10 @@
 - Every link and image of the site leads to a page that is there, and to an anchor that it has.
 - No page asks anything of another host.
 - Paths in the code spans of documents, and in the comments of sources, are there.
+- So are the mutants that the design notes name.
 """
 
+import fnmatch
 import html.parser
 import pathlib
 import posixpath
@@ -78,6 +80,30 @@ def documents(files):
             for path in span[1].split():
                 if tree.PATH.fullmatch(path) and not path.endswith(".zig") and not files.matches(path):
                     yield f"{name}:{text.count(chr(10), 0, span.start()) + 1}: no {path}"
+
+
+def mutants(files):
+    """Names of mutants, in the tables of the design notes, that are not there."""
+    known = {pathlib.PurePath(name).stem for name in files.files if name.startswith("tests/model/mutants/")}
+    orders = (files.root / "tests/model/order_mutants.txt").read_text()
+    known.update(re.findall(r"^(\w+) +\|", orders, re.MULTILINE))
+    for name in sorted(f for f in files.files if f.startswith("docs/design/")):
+        for line, mutant in named_mutants((files.root / name).read_text()):
+            if not fnmatch.filter(known, mutant):
+                yield f"{name}:{line}: no mutant {mutant}"
+
+
+def named_mutants(text):
+    """In rows that name the folder or the list of mutants, and in tables whose head says that it is about them."""
+    is_about = False
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("|"):
+            is_about = False
+        elif number < len(lines) and lines[number].startswith("|---"):
+            is_about = "mutant" in line
+        elif is_about or "tests/model/mutants/" in line or "tests/model/order_mutants.txt" in line:
+            yield from ((number, span) for span in SPAN.findall(line) if re.fullmatch(r"[a-z]\w*_[\w*]*", span))
 
 
 def sources(files):
