@@ -213,7 +213,9 @@ def test_warnings_lead_to_their_tasks(browser, crowd):
     shown_count(browser, "1 of 22")
     browser.wait_for("!document.getElementById('details').hidden")
     details = browser.evaluate("document.getElementById('details').textContent")
-    assert "philosopher" in details and "held by" in details, details
+    assert "left philosopher" in details and "held by" in details, details
+    click(browser, "#details dd button")  # who has it waits for this one
+    browser.wait_for("document.querySelector('#details h3').textContent.startsWith('right philosopher')")
     crowd.do("unlock")
     browser.wait_for("document.getElementById('warnings').hidden")
 

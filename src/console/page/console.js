@@ -327,10 +327,21 @@ function showDetails(task) {
         item.style.paddingLeft = f.depth * 0.9 + "em";
         setText(item, f.at ? `${f.fn}  ${f.at}` : f.fn);
     });
-    fillFacts(box.children[3], task.waits.map((w) => ["Waits for", w.kind +
-        (w.fd !== undefined ? ` ${w.fd}` : ` ${w.object}`) +
-        (w.holder !== undefined ? `, held by ${w.holder}` : "") +
-        (w.due_in_ns !== undefined ? `, due in ${duration(Math.max(0, w.due_in_ns))}` : "")]));
+    const waits = box.children[3];
+    sync(waits, task.waits.flatMap((w) => [null, w]),
+        () => make(waits.children.length % 2 ? "dd" : "dt"),
+        (cell, w) => w ? fillWait(cell, w) : setText(cell, "Waits for"));
+}
+
+function fillWait(cell, wait) {
+    const holder = String(wait.holder ?? "");
+    if (!cell.firstChild || cell.dataset.holder !== holder) {
+        cell.dataset.holder = holder;
+        cell.replaceChildren(make("span"), ...(holder ? [taskLink(wait.holder, holder)] : []));
+    }
+    setText(cell.firstChild, `${wait.kind} ${wait.fd ?? wait.object}` +
+        (wait.due_in_ns !== undefined ? `, due in ${duration(Math.max(0, wait.due_in_ns))}` : "") +
+        (holder ? ", held by " : ""));
 }
 
 function fillFacts(list, facts) {
