@@ -3,6 +3,7 @@
 
 import http.client
 import json
+import os
 import socket
 import subprocess
 import time
@@ -22,7 +23,8 @@ class UnixConnection(http.client.HTTPConnection):
 
 class Crowd:
     def __init__(self, program, address="127.0.0.1:0"):
-        self.process = subprocess.Popen([program, address], text=True, stdin=subprocess.PIPE,
+        emulator = os.environ.get("EMULATOR", "").split()  # of a foreign processor
+        self.process = subprocess.Popen([*emulator, program, address], text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
         self.address = self.process.stdout.readline().strip()
         assert self.address, "crowd has ended"

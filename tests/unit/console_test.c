@@ -341,6 +341,7 @@ static void it_ends_with_its_runtime(void **state)
     blz_console *console;
     blz_addr addr;
     int fd;
+    char byte;
 
     (void)state;
     assert_int_equal(blz_console_new(&console, rt,
@@ -351,7 +352,8 @@ static void it_ends_with_its_runtime(void **state)
     assert_int_equal(ask(console, "/metrics"), 200);
     fd = connect_to(&addr); /* a client that says nothing does not keep it */
     free_rt(rt);
-    assert_int_equal(hear(fd), 0);
+    /* A connection that it has not accepted yet is reset when it stops listening. */
+    assert_true(read(fd, &byte, 1) == 0 || errno == ECONNRESET);
     close(fd);
 }
 
