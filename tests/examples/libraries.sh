@@ -67,6 +67,9 @@ start() {
 each_backend() {
     for BLZ_BACKEND in io_uring epoll poll; do
         export BLZ_BACKEND
+        if [ $BLZ_BACKEND = io_uring ] && ! python3 -B "$here/../support/with_io_uring.py" /bin/true; then
+            continue
+        fi >/dev/null
         "$@"
     done
 }

@@ -101,9 +101,11 @@ void use_one_cpu(bool one);
 
 /* ---- runtimes ---- */
 
-/* Has test_memory() if the options name no allocator; its tasks are printed if the test hangs. */
+/* Has test_memory() if the options name no allocator; its tasks are printed if the test hangs. Has
+ * another backend than io_uring where that does not work. */
 blz_rt *new_rt(const blz_options *options);
 void free_rt(blz_rt *rt);
+bool uring_works(void);
 
 /* For runtimes made otherwise. */
 void watch_rt(blz_rt *rt);
