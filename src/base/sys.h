@@ -45,6 +45,13 @@ void blz__thread_stack(uintptr_t *low, uintptr_t *size);
 /* The name of the calling thread, or "". */
 void blz__thread_name(char *out, size_t size);
 
+/*
+ * Moves the calling thread to one of the CPUs that it may use, another one for each of so many
+ * numbers as there are, and lets it use all of them again. Systems wake a thread where it ran last:
+ * threads that begin on the same CPU may wait for each other while another one is idle. A wish.
+ */
+void blz__thread_spread(unsigned number);
+
 /* A number for the calling thread, not 0, unlike that of any other live thread. */
 uint64_t blz__thread_id(void);
 

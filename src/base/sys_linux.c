@@ -249,6 +249,27 @@ unsigned blz__cpu_count(void)
     return cpus ? cpus : 1;
 }
 
+static int cpu_of(const cpu_set_t *set, unsigned number)
+{
+    int cpu = 0;
+
+    for (unsigned left = number % (unsigned)CPU_COUNT(set);; cpu++)
+        if (CPU_ISSET(cpu, set) && left-- == 0)
+            return cpu;
+}
+
+void blz__thread_spread(unsigned number)
+{
+    cpu_set_t all, one;
+
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2)
+        return; /* more CPUs than the set has, or only one */
+    CPU_ZERO(&one);
+    CPU_SET(cpu_of(&all, number), &one);
+    if (sched_setaffinity(0, sizeof one, &one) == 0)
+        sched_setaffinity(0, sizeof all, &all);
+}
+
 /* ---- clock, fork, randomness ---- */
 
 int64_t blz__clock_ns(void)

@@ -346,6 +346,7 @@ void blz__par_worker_main(void *arg)
     blz_pool *pool = w->pool;
 
     blz__par_current = &w->ring.own;
+    blz__thread_spread(w->index);
     if (pool->on_thread_start)
         pool->on_thread_start(pool->hook_arg, w->index);
     /* release: pairs with the acquire in blz_pool_new */

@@ -211,6 +211,11 @@ void blz__thread_name(char *out, size_t size)
     memset(out, 0, size);
 }
 
+void blz__thread_spread(unsigned number)
+{
+    (void)number;
+}
+
 bool model_running(void)
 {
     return model__run.active;
