@@ -17,7 +17,7 @@
  * who wishes us ill) it takes time of the order of n log n, and of n for the simple cases. A sort
  * needs memory for another n elements and 2 n bytes; an array of at most a few kilobytes, or one
  * that is sorted already, needs none. A sort that need not be stable, and a radix sort of numbers
- * alone, need a few megabytes for each thread at most, if the elements have 8 to 64 bytes;
+ * alone, need a few megabytes for each thread at most, if the elements have 4 to 64 bytes;
  * when there is no memory at all they work in place, more slowly.
  *
  * A comparison says whether *a must come before *b. If it contradicts itself the order is

@@ -238,10 +238,10 @@ static BLZ_NOINLINE void sort_on_the_stack(const sorter *s, char *v, size_t n)
     s->k->leaf(v, spare, n, false, s->arg);
 }
 
-/* A second array of smaller elements costs less than moving them twice. */
+/* Moving elements twice costs less than a second array, whose pages the system has to clear. */
 static bool are_for_blocks(const sorter *s, size_t n)
 {
-    return n >= SORT_BLOCKS && s->k->size >= sizeof(uint64_t) && s->k->size <= SORT_BLOCKS_SIZE;
+    return n >= SORT_BLOCKS && s->k->size >= sizeof(uint32_t) && s->k->size <= SORT_BLOCKS_SIZE;
 }
 
 /* Of more than one run. */
