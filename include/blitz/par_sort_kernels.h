@@ -408,12 +408,9 @@ BLZ_SORT_INLINE_ void blz_sort_two_networks_(const char *v, char *to, size_t n, 
         blz_sort_copy_(to + na * s, rest ? a + (na - (size_t)e.low) * s : b + (size_t)e.low * s, s);
 }
 
-#define BLZ_SORT_SMALL_(n)                                    \
-    case n:                                                   \
-        if ((n) <= 8)                                         \
-            blz_sort_network_(v, to, (n), s, less, arg);      \
-        else                                                  \
-            blz_sort_two_networks_(v, to, (n), s, less, arg); \
+#define BLZ_SORT_CASE_(n, how)                     \
+    case n:                                        \
+        blz_sort_##how##_(v, to, n, s, less, arg); \
         break;
 
 /* Sorts at most sixteen. Their number is known in each case, so the processor has to guess which
@@ -422,22 +419,22 @@ BLZ_SORT_INLINE_ void blz_sort_small_(const char *v, char *to, size_t nr, size_t
                                       blz_sort_less_fn_ less, void *arg)
 {
     switch (nr) {
-        BLZ_SORT_SMALL_(1)
-        BLZ_SORT_SMALL_(2)
-        BLZ_SORT_SMALL_(3)
-        BLZ_SORT_SMALL_(4)
-        BLZ_SORT_SMALL_(5)
-        BLZ_SORT_SMALL_(6)
-        BLZ_SORT_SMALL_(7)
-        BLZ_SORT_SMALL_(8)
-        BLZ_SORT_SMALL_(9)
-        BLZ_SORT_SMALL_(10)
-        BLZ_SORT_SMALL_(11)
-        BLZ_SORT_SMALL_(12)
-        BLZ_SORT_SMALL_(13)
-        BLZ_SORT_SMALL_(14)
-        BLZ_SORT_SMALL_(15)
-        BLZ_SORT_SMALL_(16)
+        BLZ_SORT_CASE_(1, network)
+        BLZ_SORT_CASE_(2, network)
+        BLZ_SORT_CASE_(3, network)
+        BLZ_SORT_CASE_(4, network)
+        BLZ_SORT_CASE_(5, network)
+        BLZ_SORT_CASE_(6, network)
+        BLZ_SORT_CASE_(7, network)
+        BLZ_SORT_CASE_(8, network)
+        BLZ_SORT_CASE_(9, two_networks)
+        BLZ_SORT_CASE_(10, two_networks)
+        BLZ_SORT_CASE_(11, two_networks)
+        BLZ_SORT_CASE_(12, two_networks)
+        BLZ_SORT_CASE_(13, two_networks)
+        BLZ_SORT_CASE_(14, two_networks)
+        BLZ_SORT_CASE_(15, two_networks)
+        BLZ_SORT_CASE_(16, two_networks)
     default:
         break;
     }
