@@ -403,7 +403,7 @@ BLZ_SORT_INLINE_ void blz_sort_two_networks_(const char *v, char *to, size_t n, 
         blz_sort_merge_step_(&e, (ptrdiff_t)i, s, less, arg);
     rest = (size_t)(e.low + e.high); /* of a; if n is odd there may be one, or else it is of b */
     if (blz_unlikely(rest > n % 2))
-        blz_sort_copy_(to, a, n * s); /* comparisons that contradict each other */
+        memcpy(to, a, n * (s == 4 ? 4 : 8)); /* comparisons that contradict each other */
     else if (n % 2)
         blz_sort_copy_(to + na * s, rest ? a + (na - (size_t)e.low) * s : b + (size_t)e.low * s, s);
 }
