@@ -27,10 +27,6 @@
 
 enum { MAX_BURST = 256 };
 
-/* So many forks of a computation that others may see are looked at one by one: coarse ones are few.
- */
-enum { FIRST_LOOKS = 16 };
-
 /* Private jobs from which on typed tasks fork no more; the second: while nobody shall take any. */
 enum { KEEP = 3, KEEP_SOLO = 1 };
 
@@ -121,7 +117,7 @@ static int32_t next_burst(const worker *w, uint64_t elapsed)
 {
     uint64_t most = 2 * (uint64_t)w->burst;
 
-    if (w->looks < FIRST_LOOKS && !w->is_solo)
+    if (w->looks < PAR_FIRST_LOOKS && !w->is_solo)
         return 1;
     if (elapsed > w->pool->look_ticks)
         most = (uint64_t)w->burst * w->pool->look_ticks / elapsed;
@@ -194,7 +190,7 @@ static void look_around(worker *w, bool asked)
     }
     now = blz__clock_ticks(&w->pool->clock);
 
-    w->looks += w->looks < FIRST_LOOKS;
+    w->looks += w->looks < PAR_FIRST_LOOKS;
     if (!asked)
         w->burst = next_burst(w, now - w->looked_at);
     blz__store(&w->looked_at, now, RELAXED);

@@ -120,7 +120,7 @@ static block_list *list_to_share(const worker *w)
 static void tell(worker *w)
 {
     w->tasks.is_quiet = false;
-    w->tasks.tells = blz__par_sleep_post(&w->pool->sleep, 1) || w->looks <= 1;
+    w->tasks.tells |= blz__par_sleep_post(&w->pool->sleep, 1) || w->looks <= 1;
 }
 
 static void show(worker *w, block_list *list, task_block *block, bool quietly)
@@ -149,7 +149,8 @@ static void show_and_tell(worker *w, block_list *list, task_block *block)
     blz__par_uncount(w, scope);
 }
 
-static void offer(worker *w, bool quietly)
+/* False: there is nothing to offer. */
+static bool offer(worker *w, bool quietly)
 {
     block_list *list;
     task_block *block;
@@ -157,16 +158,17 @@ static void offer(worker *w, bool quietly)
     if (blz__load(&w->tasks.offer, ACQUIRE)) { /* pairs with the release in take_from */
         if (w->tasks.is_quiet && !quietly)
             tell(w);
-        return;
+        return true;
     }
     list = list_to_share(w);
     block = list ? cut(w, list, quietly) : NULL;
     if (!block)
-        return;
+        return false;
     if (block->scope->owner == &w->ring.own)
         show(w, list, block, quietly);
     else
         show_and_tell(w, list, block);
+    return true;
 }
 
 void blz__par_offer(worker *w)
@@ -179,15 +181,84 @@ void blz__par_offer_quietly(worker *w)
     offer(w, true);
 }
 
-void blz__par_offer_early(worker *w)
-{
-    const block_list *list;
+/* ---- adding to an offer ---- */
 
-    if (blz__load(&w->tasks.offer, RELAXED))
+/* The newest tasks of the list that was offered from, if they are of the scope of the offer. */
+static task_block *block_to_add(const worker *w, uintptr_t offer)
+{
+    task_block *block = w->tasks.offered_from ? w->tasks.offered_from->newest : NULL;
+
+    if (!block || w->tasks.is_fifo || block->first == block->end)
+        return NULL;
+    return (uintptr_t)block->scope == offer ? block : NULL;
+}
+
+static void move_tasks(task_block *to, task_block *from)
+{
+    uint32_t count = from->end - from->first, room = BLOCK_TASKS - to->end;
+
+    count = count < room ? count : room;
+    blz__plain_write(&to->end);
+    memcpy(to->tasks + to->end, from->tasks + from->first, count * sizeof *to->tasks);
+    to->end += count;
+    blz__plain_write(&from->end);
+    from->first += count;
+    if (from->first == from->end)
+        from->first = from->end = 0;
+}
+
+/* Others see no offer for a moment, and may go to sleep then. So who must look again is told.
+ * False: somebody has taken it. */
+static bool add_to_offer(worker *w, uintptr_t offer, task_block *more)
+{
+    blz_par_scope *scope = more->scope; /* which stays: `more` is in our list, and counted */
+
+    /* Relaxed: what is there is our own. */
+    if (!blz__cas(&w->tasks.offer, &offer, (uintptr_t)OFFER_BUSY, RELAXED, RELAXED))
+        return false;
+    move_tasks(w->tasks.offered, more);
+    blz__store(&w->tasks.offer, (uintptr_t)scope, RELEASE); /* pairs with that of take_from */
+    if (!w->tasks.is_quiet)
+        tell(w);
+    if (scope->owner != &w->ring.own)
+        latch_poke(&scope->latch); /* after the fence of the post: see help.h */
+    return true;
+}
+
+/* What is offered, when nobody is about to take it. */
+static uintptr_t settled_offer(const worker *w)
+{
+    uintptr_t there;
+
+    while ((there = blz__load(&w->tasks.offer, ACQUIRE)) == OFFER_BUSY) /* that of take_from */
+        blz__spin_hint();
+    return there;
+}
+
+static bool has_only_fifo(const worker *w)
+{
+    const block_list *list = list_to_share(w);
+
+    return list && block_to_share(list)->fifo;
+}
+
+void blz__par_offer_spawned(worker *w)
+{
+    uintptr_t there;
+    task_block *more;
+
+    if (pool_nr_in_use(w->pool) == 1 || pool_is_forked(w->pool))
         return;
-    list = list_to_share(w);
-    if (list && !block_to_share(list)->fifo)
-        offer(w, true);
+    for (;;) {
+        there = settled_offer(w);
+        more = there ? block_to_add(w, there) : NULL;
+        if (more && add_to_offer(w, there, more))
+            return;
+        if (there && !more)
+            return;
+        if (!there && (has_only_fifo(w) || !offer(w, w->is_solo)))
+            return;
+    }
 }
 
 /* ---- taking ---- */

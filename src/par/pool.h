@@ -18,6 +18,10 @@
 /* par.fuel, written by a thief that found nothing: publish a job at the next fork. */
 enum { PAR_FUEL_ASKED = -1 };
 
+/* So many forks of a computation that others may see are looked at one by one: coarse ones are few.
+ */
+enum { PAR_FIRST_LOOKS = 16 };
+
 /* Calms, and the watcher's sleeps, become twice as long so many times. */
 enum { PAR_MAX_DOUBLED = 3 };
 

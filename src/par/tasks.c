@@ -58,6 +58,19 @@ static inline void spend_fuel(worker *w)
         blz__par_look(w);
 }
 
+/* Who spawns may be at something long from now on. Of many tasks it is enough to add to the offer
+ * now and then; whoever asks is about to take it. */
+static inline void spend_fuel_on_task(worker *w, bool fifo)
+{
+    int32_t fuel = blz__load(&w->ring.own.fuel, RELAXED);
+
+    spend_fuel(w);
+    if (blz_likely(fuel > 0 && !w->is_solo) || fifo)
+        return;
+    if (fuel != PAR_FUEL_ASKED || w->looks < PAR_FIRST_LOOKS)
+        blz__par_offer_spawned(w);
+}
+
 /* The list of the innermost frame where a task of that scope may run: see tasks.h. */
 static block_list *list_for(const worker *w, const blz_par_scope *scope)
 {
@@ -86,9 +99,7 @@ static inline int spawn(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn, 
     }
     blz__plain_write(&block->end);
     block->tasks[block->end++] = (par_task){fn, arg};
-    spend_fuel(w);
-    if (blz_unlikely(w->is_solo) && !fifo) /* whoever spawns may do something long now */
-        blz__par_offer_early(w);
+    spend_fuel_on_task(w, fifo);
     return 0;
 }
 

@@ -6,14 +6,16 @@
  * it took from another thread, which has what that spawns into scopes of others. Such lists are the
  * thread's own, and nothing there is atomic. When somebody has nothing to do, the thread offers the
  * oldest block of its outermost list, or the older half of its only one; quietly, waking nobody,
- * also before it runs the first task of a list, which may take long, and while it is solo (join.c),
- * since nobody takes tasks by force. The word of the offer is the
- * scope that its tasks are of, so that who waits for one takes nothing else:
+ * also before it runs the first task of a list, which may take long, and while it is solo (join.c).
+ * Nobody takes tasks by force, so what is spawned while an offer is there is added to it, whenever
+ * the thread looks around. The word of the offer is the scope that its tasks are of, so that who
+ * waits for one takes nothing else:
  *
  *   offer      who                  does
  *   ------------------------------------------------------------------------------
  *   0          its thread           puts a block there, then the scope (release)
  *   a scope    its thread           takes the block back: 0
+ *   a scope    its thread           BUSY; adds tasks to the block; the scope again (release)
  *   a scope    anybody else         BUSY (compare and swap, acquire)
  *   BUSY       the same one         takes the block, which is his own from then on; 0 (release)
  *
@@ -123,8 +125,9 @@ void blz__par_offer(struct worker *w);
 /* The same, waking nobody. */
 void blz__par_offer_quietly(struct worker *w);
 
-/* The same before others are spawned: not of tasks that begin in their order. */
-void blz__par_offer_early(struct worker *w);
+/* What was spawned just now is offered, or added to the offer that there is: who spawns may be at
+ * something long from then on. Not of tasks that begin in their order. */
+void blz__par_offer_spawned(struct worker *w);
 
 /* The block that was offered from this list; NULL: none, or somebody has taken it. */
 task_block *blz__par_take_back(struct worker *w, const block_list *list);

@@ -282,6 +282,45 @@ static void who_waits_for_a_scope_is_woken_for_a_part(void)
     end();
 }
 
+static blz_par_scope *shared;
+static uint32_t nr_parts;
+
+static int run_part_as_a_task(blz_par *par, void *arg)
+{
+    (void)arg;
+    model_assert(par == helper);
+    if (blz__fetch_add(&nr_parts, 1u, ACQ_REL) == 1)
+        open_gate(&part_ran);
+    return 0;
+}
+
+/* Its parts are tasks of the scope that it is of itself; the second comes while the first is
+ * offered, or is being taken. */
+static int need_help_with_two_tasks(blz_par *par, void *arg)
+{
+    (void)arg;
+    open_gate(&job_began);
+    model_assert(blz_par_spawn(par, shared, run_part_as_a_task, NULL) == 0);
+    model_assert(blz_par_spawn(par, shared, run_part_as_a_task, NULL) == 0);
+    pass_gate(&part_ran);
+    return 0;
+}
+
+static void who_waits_for_a_scope_is_woken_for_all_its_tasks(void)
+{
+    blz_par_scope scope;
+
+    reset_gates();
+    nr_parts = 0;
+    shared = &scope;
+    begin(BLZ_PAR_WAIT_LEAPFROG);
+    blz_par_scope_begin(helper, &scope);
+    model_assert(blz_par_spawn(helper, &scope, need_help_with_two_tasks, NULL) == 0);
+    pass_gate(&job_began);
+    model_assert(blz_par_scope_end(helper, &scope) == 0);
+    end();
+}
+
 static int be_a_short_task(blz_par *par, void *arg)
 {
     (void)arg;
@@ -633,6 +672,9 @@ static const struct model models[] = {
      {.preemptions = MODEL_NONE, .stale_reads = MODEL_NONE, .reduce = true}},
     {"who_waits_for_a_scope_is_woken_for_a_part", who_waits_for_a_scope_is_woken_for_a_part,
      SHALLOW},
+    {"who_waits_for_a_scope_is_woken_for_all_its_tasks",
+     who_waits_for_a_scope_is_woken_for_all_its_tasks,
+     {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
     {"who_waits_for_a_scope_takes_nothing_older", who_waits_for_a_scope_takes_nothing_older,
      SHALLOW},
     {"who_waits_for_a_scope_takes_nothing_of_what_comes_next",

@@ -318,6 +318,53 @@ static void a_task_in_a_calm_is_found_while_its_scope_goes_on(void)
     free_pool(pool);
 }
 
+static uint32_t nr_run;
+
+static int count_as_a_task(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    blz__fetch_add(&nr_run, 1u, RELEASE);
+    blz__futex_wake(&nr_run, 1);
+    return 0;
+}
+
+static void spawn_two_and_wait(blz_par *par, void *arg)
+{
+    blz_par_scope scope;
+    uint32_t seen;
+
+    (void)arg;
+    nr_run = 0;
+    blz_par_scope_begin(par, &scope);
+    model_assert(blz_par_spawn(par, &scope, count_as_a_task, NULL) == 0);
+    model_assert(blz_par_spawn(par, &scope, count_as_a_task, NULL) == 0);
+    while ((seen = blz__load(&nr_run, ACQUIRE)) < 2)
+        blz__futex_wait(&nr_run, seen);
+    model_assert(blz_par_scope_end(par, &scope) == 0);
+}
+
+/* The second one comes while the first is offered, or is being taken. */
+static void two_tasks_are_found_while_their_scope_goes_on(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = blz_pool_enter(pool);
+
+    blz_pool_run(pool, spawn_two_and_wait, NULL);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
+static void two_tasks_in_a_calm_are_found_while_their_scope_goes_on(void)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = blz_pool_enter(pool);
+
+    make_calm(pool);
+    blz_pool_run(pool, spawn_two_and_wait, NULL);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
 /* Keeps a worker busy until the two have met. */
 static void wait_for_the_meeting(blz_par *par, void *arg)
 {
@@ -574,6 +621,12 @@ static const struct model models[] = {
     {"a_task_in_a_calm_is_found_while_its_scope_goes_on",
      a_task_in_a_calm_is_found_while_its_scope_goes_on,
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"two_tasks_are_found_while_their_scope_goes_on",
+     two_tasks_are_found_while_their_scope_goes_on,
+     {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"two_tasks_in_a_calm_are_found_while_their_scope_goes_on",
+     two_tasks_in_a_calm_are_found_while_their_scope_goes_on,
+     {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
     {"a_fork_in_a_calm_is_found_though_the_watcher_is_busy",
      a_fork_in_a_calm_is_found_though_the_watcher_is_busy,
      {.preemptions = MODEL_NONE, .stale_reads = MODEL_NONE, .reduce = true}},

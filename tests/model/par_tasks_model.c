@@ -150,15 +150,17 @@ static int say_that_it_is_done(blz_par *par, void *arg)
 }
 
 /*
- * In the guest, most likely: the first task is offered at once and taken by the worker. When this
- * is done the task of the outer scope is run, and on the way to it the other one is offered: all
- * that the guest has of the inner scope.
+ * In the guest, most likely: the first task is offered at once, the second is added to the offer,
+ * for the third there is no room, and the worker takes the two. When this is done the task of the
+ * outer scope is run, and on the way to it the third one is offered: all that the guest has of the
+ * inner scope.
  */
 static void spawn_into_both(blz_par *par, blz_par_job *job)
 {
     (void)job;
     open_gate(JOB_HAS_BEGUN);
     spawn(par, inner, say_that_it_is_done);
+    spawn(par, inner, do_nothing);
     spawn(par, inner, do_nothing);
     spawn(par, outer, do_nothing);
     pass_gate(TASK_IS_DONE);

@@ -342,6 +342,48 @@ static void a_coarse_task_is_found_while_its_scope_goes_on(void **state)
     free_pool(pool);
 }
 
+enum { SEVERAL = 12 }; /* fewer than are looked at one by one */
+
+static int count_as_a_task(blz_par *par, void *arg)
+{
+    (void)par;
+    blz__fetch_add((uint32_t *)arg, 1u, RELEASE);
+    blz__futex_wake(arg, 1);
+    return 0;
+}
+
+/* Those that come while another one is offered, or is being taken. */
+static void spawn_several_and_wait(blz_par *par, void *arg)
+{
+    uint32_t nr_run = 0, seen;
+    blz_par_scope scope;
+
+    (void)arg;
+    blz_par_scope_begin(par, &scope);
+    for (int i = 0; i < SEVERAL; i++)
+        check(blz_par_spawn(par, &scope, count_as_a_task, &nr_run) == 0);
+    while ((seen = blz__load(&nr_run, ACQUIRE)) < SEVERAL)
+        blz__futex_wait(&nr_run, seen);
+    check(blz_par_scope_end(par, &scope) == 0);
+}
+
+static void all_tasks_are_found_while_their_scope_goes_on(void **state)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+
+    (void)state;
+    assert_non_null(par);
+    for (int i = 0; i < 100; i++) {
+        make_calm_for(pool, i % 2 ? 20 : 0);
+        rouse(pool);
+        assert_int_equal(blz_pool_run(pool, spawn_several_and_wait, NULL), 0);
+        spawn_several_and_wait(par, NULL);
+    }
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
 /* ---- tiny scopes ---- */
 
 static int nothing_as_a_task(blz_par *par, void *arg)
@@ -594,6 +636,7 @@ int main(void)
         TEST(who_is_about_to_sleep_looks_again_when_nobody_watches_any_more),
         TEST(a_coarse_task_is_found_in_a_calm),
         TEST(a_coarse_task_is_found_while_its_scope_goes_on),
+        TEST(all_tasks_are_found_while_their_scope_goes_on),
         TEST(a_scope_that_nobody_comes_for_begins_a_calm),
         TEST(tiny_scopes_in_a_calm_wake_nobody),
         TEST(a_block_that_was_worth_it_ends_a_calm),
