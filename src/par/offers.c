@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a thread offers others of its tasks (tasks.h): which block, or which part of the one that it
- * is at work on; and who gets it.
+ * is at work on; what is added to it later; and who gets it.
  *
  * An offer is made by its thread alone, and there is one at a time. Its word says who has the
  * block: whoever moves it away from the scope, the thread itself or another one, has it from then

@@ -7,9 +7,9 @@
  * thread's own, and nothing there is atomic. When somebody has nothing to do, the thread offers the
  * oldest block of its outermost list, or the older half of its only one; quietly, waking nobody,
  * also before it runs the first task of a list, which may take long, and while it is solo (join.c).
- * Nobody takes tasks by force, so what is spawned while an offer is there is added to it, whenever
- * the thread looks around. The word of the offer is the scope that its tasks are of, so that who
- * waits for one takes nothing else:
+ * Nobody takes tasks by force, so what is spawned while an offer is there is added to it, when the
+ * thread looks around by itself. The word of the offer is the scope that its tasks are of, so that
+ * who waits for one takes nothing else:
  *
  *   offer      who                  does
  *   ------------------------------------------------------------------------------
