@@ -122,24 +122,43 @@ static uint64_t nr_sleeps(const blz_pool *pool)
     return blz__load(&pool->workers[0].stats.sleeps, RELAXED);
 }
 
-/* Until the only worker sleeps, having slept so often before. */
-static void wait_for_sleep(const blz_pool *pool, uint64_t sleeps)
+/* The only worker. It has been counted before that. */
+static bool is_asleep(const blz_pool *pool)
 {
-    while (nr_sleeps(pool) < sleeps ||
-           sleep_nr_asleep(blz__load(&pool->sleep.counters, RELAXED)) == 0)
+    return blz__load(&pool->sleep.sleepers[0].word, RELAXED) == SLEEP_ASLEEP;
+}
+
+static void wait_for_sleep(const blz_pool *pool)
+{
+    while (!is_asleep(pool))
         blz__thread_yield();
 }
 
-/* The worker looks around, finds nothing, and sleeps again. */
+/* The worker looks around, finds nothing, and sleeps again. Its time may be over just when it is
+ * to be woken: that does not count. */
 static void rouse(blz_pool *pool)
 {
-    uint64_t sleeps;
+    uint64_t sleeps = nr_sleeps(pool);
 
-    wait_for_sleep(pool, 0);
-    sleeps = nr_sleeps(pool);
-    while (!blz__par_sleep_wake(&pool->sleep, 0))
+    while (nr_sleeps(pool) == sleeps) {
+        if (is_asleep(pool))
+            blz__par_sleep_wake(&pool->sleep, 0);
         blz__thread_yield();
-    wait_for_sleep(pool, sleeps + 1);
+    }
+    wait_for_sleep(pool);
+}
+
+static void in_a_calm_with_a_watcher(blz_par_fn fn)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+
+    assert_non_null(par);
+    make_calm_for(pool, 1000000);
+    rouse(pool);
+    assert_int_equal(blz_pool_run(pool, fn, NULL), 0);
+    blz_pool_leave(par);
+    free_pool(pool);
 }
 
 static int meet_in_a_loop(blz_par *par, size_t begin, size_t end, void *arg)
@@ -158,10 +177,10 @@ static void a_coarse_loop_is_shared_in_a_calm_without_a_watcher(void **state)
 
     (void)state;
     assert_non_null(par);
-    wait_for_sleep(pool, 0);
+    wait_for_sleep(pool);
     while (has_watcher(pool))
         blz__thread_yield();
-    wait_for_sleep(pool, 0);
+    wait_for_sleep(pool);
     make_calm_for(pool, 10000);
     assert_int_equal(blz_par_for(par, 2, meet_in_a_loop, &nr_met, &(blz_par_options){.grain = 1}),
                      0);
@@ -384,6 +403,50 @@ static void all_tasks_are_found_while_their_scope_goes_on(void **state)
     free_pool(pool);
 }
 
+/* In the middle of them it is no longer solo: the next are few, and each may be needed. */
+static void spawn_past_the_end_of_solo(blz_par *par, bool asked)
+{
+    enum { SOLO = 8, AFTER = 6 };
+    worker *w = worker_of(par);
+    uint32_t nr_run = 0, seen;
+    blz_par_scope scope;
+
+    check(w->is_solo);
+    blz_par_scope_begin(par, &scope);
+    for (int i = 0; i < SOLO; i++)
+        check(blz_par_spawn(par, &scope, count_as_a_task, &nr_run) == 0);
+    w->solo_until = w->looked_at;
+    w->is_excused = true;
+    blz__store(&par->fuel, asked ? (int32_t)PAR_FUEL_ASKED : 0, RELAXED);
+    for (int i = 0; i < AFTER; i++)
+        check(blz_par_spawn(par, &scope, count_as_a_task, &nr_run) == 0);
+    check(!w->is_solo);
+    while ((seen = blz__load(&nr_run, ACQUIRE)) < SOLO + AFTER)
+        blz__futex_wait(&nr_run, seen);
+    check(blz_par_scope_end(par, &scope) == 0);
+}
+
+static void spawn_until_it_is_late(blz_par *par, void *arg)
+{
+    (void)arg;
+    spawn_past_the_end_of_solo(par, false);
+}
+
+static void spawn_until_somebody_asks(blz_par *par, void *arg)
+{
+    (void)arg;
+    spawn_past_the_end_of_solo(par, true);
+}
+
+static void tasks_are_found_when_their_scope_is_no_longer_solo(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        in_a_calm_with_a_watcher(spawn_until_it_is_late);
+        in_a_calm_with_a_watcher(spawn_until_somebody_asks);
+    }
+}
+
 /* ---- tiny scopes ---- */
 
 static int nothing_as_a_task(blz_par *par, void *arg)
@@ -565,19 +628,6 @@ static void yield_with_a_job(blz_par *par, void *arg)
     (void)!blz_par_unfork(par, &job);
 }
 
-static void in_a_calm_with_a_watcher(blz_par_fn fn)
-{
-    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
-    blz_par *par = blz_pool_enter(pool);
-
-    assert_non_null(par);
-    make_calm_for(pool, 1000000);
-    rouse(pool);
-    assert_int_equal(blz_pool_run(pool, fn, NULL), 0);
-    blz_pool_leave(par);
-    free_pool(pool);
-}
-
 static void who_was_interrupted_once_is_not_taken_for_long(void **state)
 {
     (void)state;
@@ -637,6 +687,7 @@ int main(void)
         TEST(a_coarse_task_is_found_in_a_calm),
         TEST(a_coarse_task_is_found_while_its_scope_goes_on),
         TEST(all_tasks_are_found_while_their_scope_goes_on),
+        TEST(tasks_are_found_when_their_scope_is_no_longer_solo),
         TEST(a_scope_that_nobody_comes_for_begins_a_calm),
         TEST(tiny_scopes_in_a_calm_wake_nobody),
         TEST(a_block_that_was_worth_it_ends_a_calm),
