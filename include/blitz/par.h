@@ -138,7 +138,7 @@ BLZ_API blz_pool *blz_pool_default(void);
 /* What a pool has done since it was made; what it is doing now, as far as one can say. */
 typedef struct blz_par_stats {
     uint64_t injected;  /* computations that came from outside and were begun */
-    uint64_t published; /* jobs that were shown to other threads */
+    uint64_t published; /* jobs that were shown to other threads, or that one took unasked */
     uint64_t stolen;    /* jobs that another thread has taken */
     uint64_t sleeps;    /* times that a thread has slept, and was woken */
     uint64_t vain;      /* of these: found nothing to do */

@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs that nobody shows.
+ * Jobs and tasks that nobody shows.
  *
  * A worker publishes when it forks (join.c). One that runs a long branch does not fork, and what it
  * forked before that may be private: there was fuel left, or the pool is calm. So a worker that is
  * about to sleep, and has found nothing that is public, takes the oldest private job of another
  * (ring_force_begin in deque.h); a helper, of the one that it helps, if it belongs to what it waits
  * for. That interrupts every thread of the process for a moment, which is little beside a sleep.
- * From who has no private job it asks for the next one.
+ * From who has no private job it asks for the next one. Tasks are taken in the same way, under the
+ * lock of who has them (tasks.h).
  *
  * Two things are left to time. In a calm jobs are private on purpose, so none is taken before it is
  * over, but from who has not moved between two looks. And to ask is to write into a word that the
  * other one counts down, which may overwrite it. In both cases somebody must look again, and one of
  * those who sleep does: the watcher sleeps only until the calm is over, or for a few milliseconds.
  * Nobody else is ever woken by a clock, and a computation that begins in a calm keeps its jobs to
- * itself only if there is, or will be, a watcher (join.c).
+ * itself only if there is, or will be, a watcher (join.c). Who spawns has a word of its own that
+ * says that it was asked: nothing overwrites that.
  */
 #include "par/pool.h"
 
 /* ---- taking ---- */
 
+static bool has_private_job(const worker *victim)
+{
+    return victim->pool->sleep.asymmetric_fences && ring_has_private(&victim->ring);
+}
+
 /* NULL: any job; otherwise one that belongs to what is claimed there. */
-static blz_par_job *force(worker *victim, const uint64_t *claim_at, uint64_t claim)
+static blz_par_job *force(worker *w, worker *victim, const uint64_t *claim_at, uint64_t claim)
 {
     blz_par_job *job = ring_force_begin(&victim->ring);
 
@@ -33,14 +40,14 @@ static blz_par_job *force(worker *victim, const uint64_t *claim_at, uint64_t cla
     }
     job_prepare(job, victim);
     ring_force_end(&victim->ring);
+    par_count(w->stats.published); /* by us */
     return job;
 }
 
-blz_par_job *blz__par_force_part(worker *victim, const uint64_t *claim_at, uint64_t claim)
+blz_par_job *blz__par_force_part(worker *w, worker *victim, const uint64_t *claim_at,
+                                 uint64_t claim)
 {
-    if (!victim->pool->sleep.asymmetric_fences || !ring_has_private(&victim->ring))
-        return NULL;
-    return force(victim, claim_at, claim);
+    return has_private_job(victim) ? force(w, victim, claim_at, claim) : NULL;
 }
 
 bool blz__par_is_calm(const blz_pool *pool)
@@ -65,27 +72,41 @@ static bool is_stuck(worker *w, const worker *victim)
     return same;
 }
 
-blz_par_job *blz__par_force_any(worker *w)
+static bool has_private(const worker *victim)
+{
+    return has_private_job(victim) || blz__load(&victim->tasks.kept, RELAXED);
+}
+
+bool blz__par_force_any(worker *w, par_found *f)
 {
     blz_pool *pool = w->pool;
     uint32_t count = pool_nr_in_use(pool), start = blz__rng_below(&w->rng, count);
-    bool from_all = w->is_watcher || !blz__par_is_calm(pool);
+    bool from_all = w->is_watcher || !pool->sleep.asymmetric_fences || !blz__par_is_calm(pool);
 
-    if (!pool->sleep.asymmetric_fences)
-        return NULL;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = start + i;
         worker *victim = &pool->workers[at < count ? at : at - count];
-        blz_par_job *job = NULL;
 
-        if (victim == w || !ring_has_private(&victim->ring))
+        if (victim == w || !has_private(victim) || !(is_stuck(w, victim) || from_all))
             continue;
-        if (is_stuck(w, victim) || from_all)
-            job = force(victim, NULL, 0);
-        if (job)
-            return job;
+        f->job = has_private_job(victim) ? force(w, victim, NULL, 0) : NULL;
+        f->block = f->job ? NULL : blz__par_force_block(w, victim, NULL);
+        if (f->job || f->block)
+            return true;
     }
-    return NULL;
+    return false;
+}
+
+task_block *blz__par_force_tasks(worker *w, const blz_par_scope *scope)
+{
+    blz_pool *pool = w->pool;
+    uint32_t count = pool_nr_in_use(pool);
+    task_block *block = NULL;
+
+    for (uint32_t i = 0; i < count && !block; i++)
+        if (i != w->index)
+            block = blz__par_force_block(w, &pool->workers[i], scope);
+    return block;
 }
 
 /* ---- watching ---- */
@@ -117,8 +138,14 @@ void blz__par_watch_end(worker *w)
 
 void blz__par_watch_prepare(worker *w)
 {
+    blz_pool *pool = w->pool;
+    uint32_t count = pool_nr_in_use(pool);
+
+    for (uint32_t i = 0; i < count; i++) /* before the fence: see spawn in tasks.c */
+        if (i != w->index)
+            blz__par_ask_for_tasks(&pool->workers[i]);
     w->is_unheard = false;
-    if (w->pool->sleep.asymmetric_fences && blz__par_is_calm(w->pool))
+    if (pool->sleep.asymmetric_fences && blz__par_is_calm(pool))
         start_watching(w);
 }
 

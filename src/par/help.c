@@ -80,10 +80,10 @@ struct awaited {
     const blz_par_scope *scope; /* NULL: a job */
 };
 
-static blz_par_job *steal_part(const blz_pool *pool, const uint64_t *claim_at, par_effort how)
+static blz_par_job *steal_part(worker *w, const uint64_t *claim_at, par_effort how)
 {
     uint64_t claim = blz__load(claim_at, RELAXED);
-    worker *victim = claimant(pool, claim);
+    worker *victim = claimant(w->pool, claim);
     blz_par_job *job;
     int64_t index;
 
@@ -95,7 +95,7 @@ static blz_par_job *steal_part(const blz_pool *pool, const uint64_t *claim_at, p
             return job;
         blz__spin_hint();
     }
-    job = how == PAR_FORCE ? blz__par_force_part(victim, claim_at, claim) : NULL;
+    job = how == PAR_FORCE ? blz__par_force_part(w, victim, claim_at, claim) : NULL;
     if (!job && how != PAR_LOOK)
         blz__par_ask(victim);
     return job;
@@ -104,8 +104,13 @@ static blz_par_job *steal_part(const blz_pool *pool, const uint64_t *claim_at, p
 static bool find_part(worker *w, const struct awaited *a, par_effort how, par_found *f)
 {
     *f = (par_found){.block = a->scope ? blz__par_take_offer(w, a->scope) : NULL};
-    if (!f->block)
-        f->job = steal_part(w->pool, a->claim_at, how);
+    if (f->block) { /* where it was there is more, and who saw that it was being taken may sleep */
+        blz__par_sleep_post(&w->pool->sleep, 1);
+        return true;
+    }
+    f->job = steal_part(w, a->claim_at, how);
+    if (!f->job && how == PAR_FORCE && a->scope)
+        f->block = blz__par_force_tasks(w, a->scope);
     return f->block || f->job;
 }
 
@@ -116,7 +121,8 @@ static void sleep_as_helper(worker *w, const struct awaited *a)
 
     if (!latch_block(a->latch))
         return;
-    blz__par_sleep_fence(&w->pool->sleep); /* pairs with that of blz__par_sleep_post */
+    /* Pairs with that of blz__par_sleep_post, and with the light one of a spawn. */
+    blz__par_sleep_fence(&w->pool->sleep);
     if (find_part(w, a, PAR_FORCE, &f)) {
         latch_unblock(a->latch);
         blz__par_run_found(w, &f);

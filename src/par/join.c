@@ -196,10 +196,7 @@ static void look_around(worker *w, bool asked)
     blz__store(&w->looked_at, now, RELAXED);
     if (stays_solo(w, now) || pool_is_forked(w->pool)) /* a child is alone */
         return;
-    if (w->is_solo) {
-        blz__store(&w->is_solo, false, RELAXED);
-        w->burst = 1; /* that of a solo time is longer: others may need each of the first ones */
-    }
+    blz__store(&w->is_solo, false, RELAXED);
     blz__par_offer(w);
     if (!ring_has_public(&w->ring))
         publish_oldest(w);

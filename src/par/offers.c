@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a thread offers others of its tasks (tasks.h): which block, or which part of the one that it
- * is at work on; what is added to it later; and who gets it.
+ * What others get of the tasks of a thread (tasks.h): which block, or which part of the one that it
+ * is at work on; offered by the thread, or taken by force.
  *
  * An offer is made by its thread alone, and there is one at a time. Its word says who has the
  * block: whoever moves it away from the scope, the thread itself or another one, has it from then
  * on.
  */
-#include "par/pool.h"
-
 #include "par/tasks_list.h"
 
 #include <string.h>
@@ -18,8 +16,8 @@
 void blz__par_count_block(task_block *block)
 {
     block->counted = true;
-    /* Relaxed: the scope has not ended, since whoever counts is in it; what follows, the offer,
-     * is a release. */
+    /* Relaxed: the scope has not ended, since whoever counts is in it, or has the lock of one who
+     * is; what follows, the offer or the end of the lock, is a release. */
     blz__fetch_add(&block->scope->out, 1u, RELAXED);
 }
 
@@ -33,15 +31,22 @@ void blz__par_uncount(worker *w, blz_par_scope *scope)
         blz__par_sleep_wake(&w->pool->sleep, owner);
 }
 
-/* ---- what to offer ---- */
+/* ---- what others may have ---- */
 
-/* The oldest that is not being run; or a part of the one that is. */
-static task_block *oldest_with_tasks(const block_list *list, task_block *block)
+/* So many blocks are looked at for those of one scope. */
+enum { MAX_BLOCKS = 64 };
+
+/* The oldest that is not being run, or the one that is. NULL: none has tasks, or such of that scope
+ * if it is said. */
+static task_block *oldest_with_tasks(const block_list *list, task_block *block,
+                                     const blz_par_scope *scope)
 {
     task_block *running = NULL;
 
-    for (; block; block = block->newer) {
-        if (block->first == block->end)
+    if (scope && block && block->scope != scope && list == &block->scope->tasks)
+        return NULL; /* all of another one */
+    for (int i = 0; block && (!scope || i < MAX_BLOCKS); i++, block = block->newer) {
+        if (block->first == block->end || (scope && block->scope != scope))
             continue;
         if (block != list->running)
             return block;
@@ -50,215 +55,125 @@ static task_block *oldest_with_tasks(const block_list *list, task_block *block)
     return running;
 }
 
-static task_block *block_to_share(const block_list *list)
+static task_block *block_to_share(const block_list *list, const blz_par_scope *scope)
 {
-    task_block *block = oldest_with_tasks(list, list->oldest);
+    task_block *block = oldest_with_tasks(list, list->oldest, scope);
 
-    return block ? block : oldest_with_tasks(list, list->fifo_oldest);
+    return block ? block : oldest_with_tasks(list, list->fifo_oldest, scope);
 }
 
-/* The older or the newer half of the tasks of a block. NULL: no memory. */
-static task_block *split(worker *w, task_block *from, bool newer)
+/* The outermost list that has something, of so many. */
+static block_list *list_to_share(const task_state *s, const blz_par_scope *scope, uint32_t most)
 {
-    uint32_t count = (from->end - from->first + 1) / 2;
-    task_block *block = blz__par_block_new(w);
-    const par_task *half = from->tasks + (newer ? from->end - count : from->first);
+    block_list *found = NULL, *list = s->innermost;
 
-    if (!block)
-        return NULL;
-    block->scope = from->scope;
-    block->fifo = from->fifo;
-    block->first = 0;
-    blz__plain_write(&block->end);
-    block->end = count;
-    memcpy(block->tasks, half, count * sizeof *half);
-    if (newer)
-        from->end -= count;
-    else
-        from->first += count;
-    blz__par_count_block(block);
-    return block;
+    blz__plain_read(&s->innermost);
+    for (uint32_t depth = 0; list && depth < most; depth++, list = list->outer) {
+        blz__plain_read(list);
+        if (block_to_share(list, scope))
+            found = list;
+    }
+    return found;
 }
 
-/*
- * A block that others may have; one that this thread is at work on is divided. What is offered
- * quietly is likely to be taken back, when there is nothing else left: of tasks that begin in their
- * order that must be the last ones.
- */
-static task_block *cut(worker *w, block_list *list, bool quietly)
+/* Moves the older half of the tasks of a block to another one. */
+static void split(task_state *s, task_block *from, task_block *half)
 {
-    task_block *block = block_to_share(list), *newest;
+    uint32_t count = (block_nr_tasks(from) + 1) / 2;
 
-    if (!block)
-        return NULL;
-    newest = *newest_of(list, block->fifo);
-    if (block->fifo && quietly && newest->first != newest->end)
-        return split(w, newest, true);
-    if (block == list->running || block == newest)
-        return split(w, block, false);
-    unlink_block(list, block);
+    half->scope = from->scope;
+    half->fifo = from->fifo;
+    half->first = 0;
+    blz__plain_write(&half->end);
+    half->end = count;
+    blz__plain_write(&from->end);
+    memcpy(half->tasks, from->tasks + from->first, count * sizeof *half->tasks);
+    from->first += count;
+    if (from->first == from->end)
+        from->first = from->end = 0;
+    keep_tasks(s, 0 - count);
+    blz__par_count_block(half);
+}
+
+/* A block of the list, which has some. One that its thread is at work on, or adds to, is divided:
+ * then it is `fresh` that is given away. */
+static task_block *cut(task_state *s, block_list *list, const blz_par_scope *scope,
+                       task_block *fresh)
+{
+    task_block *block = block_to_share(list, scope);
+
+    if (block == list->running || block == *newest_of(list, block->fifo)) {
+        split(s, block, fresh);
+        return fresh;
+    }
+    unlink_block(s, list, block);
     if (!block->counted)
         blz__par_count_block(block);
     return block;
 }
 
-/* The outermost list that has something. */
-static block_list *list_to_share(const worker *w)
-{
-    enum { MAX_DEPTH = 256 };
-    block_list *found = NULL, *list = w->tasks.innermost;
-
-    for (int depth = 0; list && depth < MAX_DEPTH; depth++, list = list->outer)
-        if (block_to_share(list))
-            found = list;
-    return found;
-}
-
 /* ---- offering ---- */
 
-/* Who sleeps is woken for what is offered, if it must be. */
-static void tell(worker *w)
+static void show(worker *w, task_block *block)
 {
-    w->tasks.is_quiet = false;
-    w->tasks.tells |= blz__par_sleep_post(&w->pool->sleep, 1) || w->looks <= 1;
-}
-
-static void show(worker *w, block_list *list, task_block *block, bool quietly)
-{
-    w->tasks.offered_from = list;
-    w->tasks.is_quiet = true;
-    w->tasks.tells = false;
     w->tasks.is_fifo = block->fifo;
     blz__plain_write(&w->tasks.offered);
     w->tasks.offered = block;
     /* release: pairs with the acquire in take_from */
     blz__store(&w->tasks.offer, (uintptr_t)block->scope, RELEASE);
     par_count(w->stats.published);
-    if (!quietly)
-        tell(w);
+    /* Who sleeps is woken for it, if it must be. */
+    w->tasks.tells = blz__par_sleep_post(&w->pool->sleep, 1) || w->looks <= 1;
 }
 
 /* Who waits for the scope is asleep, perhaps, and would like to have the block. */
-static void show_and_tell(worker *w, block_list *list, task_block *block)
+static void show_and_tell(worker *w, task_block *block)
 {
     blz_par_scope *scope = block->scope;
 
     blz__fetch_add(&scope->out, 1u, RELAXED); /* it stays until it is told */
-    show(w, list, block, false);
+    show(w, block);
     latch_poke(&scope->latch); /* after the fence of the post: see help.h */
     blz__par_uncount(w, scope);
 }
 
-/* False: there is nothing to offer. */
-static bool offer(worker *w, bool quietly)
+/* What the thread gives away of its own, and remembers where it is from. */
+static task_block *cut_own(worker *w, task_block *fresh)
 {
-    block_list *list;
-    task_block *block;
+    enum { MAX_DEPTH = 256 }; /* often: what lies deeper is taken by force */
+    bool locked = tasks_enter(w, NULL);
+    block_list *list = list_to_share(&w->tasks, NULL, MAX_DEPTH);
+    task_block *block = list ? cut(&w->tasks, list, NULL, fresh) : NULL;
 
-    if (blz__load(&w->tasks.offer, ACQUIRE)) { /* pairs with the release in take_from */
-        if (w->tasks.is_quiet && !quietly)
-            tell(w);
-        return true;
-    }
-    list = list_to_share(w);
-    block = list ? cut(w, list, quietly) : NULL;
-    if (!block)
-        return false;
-    if (block->scope->owner == &w->ring.own)
-        show(w, list, block, quietly);
-    else
-        show_and_tell(w, list, block);
-    return true;
+    if (block)
+        w->tasks.offered_from = list;
+    tasks_leave(w, locked);
+    return block;
 }
 
 void blz__par_offer(worker *w)
 {
-    offer(w, false);
-}
+    task_block *fresh, *block;
 
-void blz__par_offer_quietly(worker *w)
-{
-    offer(w, true);
-}
-
-/* ---- adding to an offer ---- */
-
-/* The newest tasks of the list that was offered from, if they are of the scope of the offer. */
-static task_block *block_to_add(const worker *w, uintptr_t offer)
-{
-    task_block *block = w->tasks.offered_from ? w->tasks.offered_from->newest : NULL;
-
-    if (!block || w->tasks.is_fifo || block->first == block->end)
-        return NULL;
-    return (uintptr_t)block->scope == offer ? block : NULL;
-}
-
-static void move_tasks(task_block *to, task_block *from)
-{
-    uint32_t count = from->end - from->first, room = BLOCK_TASKS - to->end;
-
-    count = count < room ? count : room;
-    blz__plain_write(&to->end);
-    memcpy(to->tasks + to->end, from->tasks + from->first, count * sizeof *to->tasks);
-    to->end += count;
-    blz__plain_write(&from->end);
-    from->first += count;
-    if (from->first == from->end)
-        from->first = from->end = 0;
-}
-
-/* Others see no offer for a moment, and may go to sleep then. So who must look again is told.
- * False: somebody has taken it. */
-static bool add_to_offer(worker *w, uintptr_t offer, task_block *more)
-{
-    blz_par_scope *scope = more->scope; /* which stays: `more` is in our list, and counted */
-
-    /* Relaxed: what is there is our own. */
-    if (!blz__cas(&w->tasks.offer, &offer, (uintptr_t)OFFER_BUSY, RELAXED, RELAXED))
-        return false;
-    move_tasks(w->tasks.offered, more);
-    blz__store(&w->tasks.offer, (uintptr_t)scope, RELEASE); /* pairs with that of take_from */
-    if (!w->tasks.is_quiet)
-        tell(w);
-    if (scope->owner != &w->ring.own)
-        latch_poke(&scope->latch); /* after the fence of the post: see help.h */
-    return true;
-}
-
-/* What is offered, when nobody is about to take it. */
-static uintptr_t settled_offer(const worker *w)
-{
-    uintptr_t there;
-
-    while ((there = blz__load(&w->tasks.offer, ACQUIRE)) == OFFER_BUSY) /* that of take_from */
-        blz__spin_hint();
-    return there;
-}
-
-static bool has_only_fifo(const worker *w)
-{
-    const block_list *list = list_to_share(w);
-
-    return list && block_to_share(list)->fifo;
-}
-
-void blz__par_offer_spawned(worker *w)
-{
-    uintptr_t there;
-    task_block *more;
-
-    if (pool_nr_in_use(w->pool) == 1 || pool_is_forked(w->pool))
+    if (!blz__load(&w->tasks.kept, RELAXED))
         return;
-    for (;;) {
-        there = settled_offer(w);
-        more = there ? block_to_add(w, there) : NULL;
-        if (more && add_to_offer(w, there, more))
-            return;
-        if (there && !more)
-            return;
-        if (!there && (has_only_fifo(w) || !offer(w, w->is_solo)))
-            return;
+    if (blz__load(&w->tasks.is_asked, RELAXED)) /* who asks from now on wants the next ones */
+        blz__store(&w->tasks.is_asked, 0u, RELAXED);
+    /* acquire: pairs with the release in take_from */
+    if (blz__load(&w->tasks.offer, ACQUIRE))
+        return;
+    fresh = blz__par_block_new(w);
+    block = fresh ? cut_own(w, fresh) : NULL;
+    if (fresh && block != fresh)
+        blz__par_block_put(w, fresh);
+    if (!block) {
+        blz__par_ask_for_tasks(w); /* all was taken meanwhile: it is the next ones that they want */
+        return;
     }
+    if (block->scope->owner == &w->ring.own)
+        show(w, block);
+    else
+        show_and_tell(w, block);
 }
 
 /* ---- taking ---- */
@@ -310,4 +225,34 @@ task_block *blz__par_take_offer(worker *w, const blz_par_scope *scope)
             return block;
     }
     return NULL;
+}
+
+/* ---- taking by force ---- */
+
+task_block *blz__par_force_block(worker *w, worker *victim, const blz_par_scope *scope)
+{
+    task_state *s = &victim->tasks;
+    task_block *fresh, *block;
+    block_list *list;
+
+    if (!blz__load(&s->kept, RELAXED))
+        return NULL;
+    fresh = blz__par_block_new(w);
+    if (!fresh) {
+        w->is_unheard = true; /* it looks again */
+        return NULL;
+    }
+    blz__lean_enter_other(&s->lock);
+    list = list_to_share(s, scope, UINT32_MAX);
+    blz__store(&s->cut, list, RELAXED); /* a child of the process reads it */
+    blz_par_light_fence_();
+    block = list ? cut(s, list, scope, fresh) : NULL;
+    blz_par_light_fence_();
+    blz__store(&s->cut, NULL, RELAXED);
+    blz__lean_leave_other(&s->lock);
+    if (block != fresh)
+        blz__par_block_put(w, fresh);
+    if (block)
+        par_count(w->stats.published);
+    return block;
 }

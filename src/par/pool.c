@@ -65,7 +65,7 @@ static void init_worker(blz_pool *pool, uint32_t index)
     w->burst = 1;
     w->shown = -1;
     blz__rng_init(&w->rng, index + 1);
-    blz__par_tasks_init(&w->tasks);
+    blz__par_tasks_init(&w->tasks, pool->sleep.asymmetric_fences);
     pool->sleep.sleepers[index].word = SLEEP_RUNNING;
 }
 

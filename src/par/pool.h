@@ -156,6 +156,13 @@ static inline uint32_t pool_nr_in_use(const blz_pool *pool)
     return blz__load(&pool->sleep.nr_sleepers, RELAXED);
 }
 
+/* Nothing but its looking around takes that back. */
+static inline void blz__par_ask_for_tasks(worker *victim)
+{
+    if (!blz__load(&victim->tasks.is_asked, RELAXED))
+        blz__store(&victim->tasks.is_asked, 1u, RELAXED);
+}
+
 /* The job of that worker is about to be shown to others, or taken by one. */
 static inline void job_prepare(blz_par_job *job, const worker *owner)
 {
@@ -230,7 +237,8 @@ typedef struct par_found {
 
 void blz__par_run_found(worker *w, const par_found *f);
 
-/* The victim publishes at its next fork. False: it may not have heard. */
+/* The victim publishes at its next fork, or offers at its next spawn. False: it may not have heard
+ * that, but for the spawn. */
 bool blz__par_ask(worker *victim);
 
 /* One round of waiting without work: true while it is too early to sleep. */
@@ -259,13 +267,17 @@ void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting);
 bool blz__par_is_calm(const blz_pool *pool);
 
 /*
- * Takes a job that another worker shows to nobody, or NULL. In a calm only the watcher does.
- * [worker, about to sleep]
+ * Takes a job or tasks that another worker shows to nobody. False: there are none. In a calm only
+ * the watcher does. [worker, about to sleep]
  */
-blz_par_job *blz__par_force_any(worker *w);
+bool blz__par_force_any(worker *w, par_found *f);
+
+/* Tasks of that scope; NULL: none. [helper, about to sleep] */
+task_block *blz__par_force_tasks(worker *w, const blz_par_scope *scope);
 
 /* The same of that one, if it belongs to what that claims there. [helper, about to sleep] */
-blz_par_job *blz__par_force_part(worker *victim, const uint64_t *claim_at, uint64_t claim);
+blz_par_job *blz__par_force_part(worker *w, worker *victim, const uint64_t *claim_at,
+                                 uint64_t claim);
 
 /* The worker is about to announce that it will sleep; in a calm it watches from now on. [worker] */
 void blz__par_watch_prepare(worker *w);

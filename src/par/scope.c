@@ -31,8 +31,7 @@ void blz_par_scope_begin(blz_par *par, blz_par_scope *scope)
         w->computes = true;
         blz__par_fresh_fuel(w, true);
     }
-    scope->tasks.outer = w->tasks.innermost;
-    w->tasks.innermost = &scope->tasks;
+    blz__par_list_begin(w, &scope->tasks);
 }
 
 int blz_par_scope_end(blz_par *par, blz_par_scope *scope)
@@ -42,7 +41,7 @@ int blz_par_scope_end(blz_par *par, blz_par_scope *scope)
     if (w->tasks.innermost != &scope->tasks)
         blz__panic("blz_par_scope_end: not the scope that this thread began last");
     blz__par_run_own(w, scope);
-    w->tasks.innermost = scope->tasks.outer;
+    blz__par_list_end(w, &scope->tasks);
     scope->waiting = true;
     /* acquire: pairs with the releases of those who ran the blocks. No release: if another one is
      * the last, it wants nothing of ours but the latch */

@@ -3,21 +3,21 @@
  * Tasks of scopes (blitz/par_scope.h): blocks of them, lists of blocks, and offers.
  *
  * Each thread has a list of blocks for each scope that it began, and one for each computation that
- * it took from another thread, which has what that spawns into scopes of others. Such lists are the
- * thread's own, and nothing there is atomic. When somebody has nothing to do, the thread offers the
- * oldest block of its outermost list, or the older half of its only one; quietly, waking nobody,
- * also before it runs the first task of a list, which may take long, and while it is solo (join.c).
- * Nobody takes tasks by force, so what is spawned while an offer is there is added to it, when the
- * thread looks around by itself. The word of the offer is the scope that its tasks are of, so that
- * who waits for one takes nothing else:
+ * it took from another thread, which has what that spawns into scopes of others. They are under a
+ * lock that leans to the thread (base/lean.h): nothing there is atomic while nobody else comes.
+ * When somebody has nothing to do, the thread offers the oldest block of its outermost list, or the
+ * older half of its only one. The word of the offer is the scope that its tasks are of, so that who
+ * waits for one takes nothing else:
  *
  *   offer      who                  does
  *   ------------------------------------------------------------------------------
  *   0          its thread           puts a block there, then the scope (release)
  *   a scope    its thread           takes the block back: 0
- *   a scope    its thread           BUSY; adds tasks to the block; the scope again (release)
  *   a scope    anybody else         BUSY (compare and swap, acquire)
  *   BUSY       the same one         takes the block, which is his own from then on; 0 (release)
+ *
+ * A thread that is at something long offers nothing. What it has is taken by those who are about to
+ * sleep, as private jobs are (force.c): with the lock, the same part that it would have offered.
  *
  * A scope counts blocks, not tasks: one for each that is not in the list of the scope itself, and
  * one for the thread that began it, until that has nothing left to do but wait. Who has emptied a
@@ -37,6 +37,7 @@
 
 #include "base/atomic.h"
 #include "base/cacheline.h"
+#include "base/lean.h"
 #include "base/lock.h"
 
 #include "par/deque.h"
@@ -75,16 +76,19 @@ typedef struct task_frame {
     bool is_root;      /* a computation from outside of the pool, which nobody in one waits for */
 } task_frame;
 
-/* Of a worker: its own, but for the offer. */
+/* Of a worker. */
 typedef struct task_state {
     block_list *innermost; /* of all its lists; then `outer` */
+    blz__lean lock;        /* of the lists; the worker is its owner */
+    uint32_t kept;         /* tasks in the lists; others read it */
+    uint32_t is_asked;     /* somebody wants tasks; others set it */
+    block_list *cut;       /* which list another one, who has the lock, changes; or NULL */
     task_frame *frame;
     task_frame base; /* of a guest, and of who does nothing */
     task_block *spare;
     uint32_t nr_spare;
     block_list *offered_from;
     bool is_fifo;                       /* what is offered */
-    bool is_quiet;                      /* it is for who is awake: nobody was told */
     bool tells;                         /* if it is taken back that was in vain (join.c) */
     blz__cache_aligned uintptr_t offer; /* 0, BUSY, or a scope */
     task_block *offered;
@@ -122,22 +126,28 @@ void blz__par_uncount(struct worker *w, blz_par_scope *scope);
 /* Offers a block, if there is one and nothing is offered already. */
 void blz__par_offer(struct worker *w);
 
-/* The same, waking nobody. */
-void blz__par_offer_quietly(struct worker *w);
-
-/* What was spawned just now is offered, or added to the offer that there is: who spawns may be at
- * something long from then on. Not of tasks that begin in their order. */
-void blz__par_offer_spawned(struct worker *w);
-
 /* The block that was offered from this list; NULL: none, or somebody has taken it. */
 task_block *blz__par_take_back(struct worker *w, const block_list *list);
 
 /* A block that any thread has offered; or one of that scope. NULL: none. */
 task_block *blz__par_take_offer(struct worker *w, const blz_par_scope *scope);
 
+/* Tasks that another one has not offered, or such of that scope. NULL: there are none, or no
+ * memory. [about to sleep] */
+task_block *blz__par_force_block(struct worker *w, struct worker *victim,
+                                 const blz_par_scope *scope);
+
 /* ---- tasks.c ---- */
 
-void blz__par_tasks_init(task_state *s);
+void blz__par_tasks_init(task_state *s, bool asymmetric_fences);
+
+/* In a forked child, where a thread of the parent may have the lock for ever: panics if that was
+ * changing the list. NULL: what is to be done changes none. */
+void blz__par_tasks_in_child(struct worker *w, const block_list *list);
+
+/* A list that the thread adds to its own, and takes away again when it is empty. */
+void blz__par_list_begin(struct worker *w, block_list *list);
+void blz__par_list_end(struct worker *w, block_list *list);
 
 /* Around a computation that its thread has not begun by itself. The end runs what it left. */
 void blz__par_frame_begin(struct worker *w, task_frame *frame, bool is_root);

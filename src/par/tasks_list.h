@@ -1,12 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists of blocks of tasks: two in one, for tasks of which the last begins first, and of which the
- * first does. A list is its thread's own.
+ * first does. All of this is under the lock of the thread that has the list.
  */
 #ifndef BLZ_PAR_TASKS_LIST_H
 #define BLZ_PAR_TASKS_LIST_H
 
-#include "par/tasks.h"
+#include "par/pool.h"
+
+/* ---- the lock ---- */
+
+/* For what is to be done with the list, or with none. Gives what tasks_leave wants back. [its
+ * thread] */
+static inline bool tasks_enter(worker *w, const block_list *list)
+{
+    if (blz_unlikely(blz__load(&w->tasks.lock.shared, RELAXED)) && pool_is_forked(w->pool))
+        blz__par_tasks_in_child(w, list);
+    return blz__lean_enter(&w->tasks.lock);
+}
+
+static inline void tasks_leave(worker *w, bool locked)
+{
+    blz__lean_leave(&w->tasks.lock, locked);
+}
+
+/* ---- lists ---- */
+
+static inline uint32_t block_nr_tasks(const task_block *block)
+{
+    return block->end - block->first;
+}
+
+/* Others look at it without the lock: they see no more than that there is something. */
+static inline void keep_tasks(task_state *s, uint32_t more)
+{
+    blz__store(&s->kept, blz__load(&s->kept, RELAXED) + more, RELAXED);
+}
 
 static inline void **oldest_of(block_list *list, bool fifo)
 {
@@ -19,10 +48,11 @@ static inline void **newest_of(block_list *list, bool fifo)
 }
 
 /* As the newest. */
-static inline void link_block(block_list *list, task_block *block)
+static inline void link_block(task_state *s, block_list *list, task_block *block)
 {
     task_block *before = *newest_of(list, block->fifo);
 
+    blz__plain_write(list);
     block->older = before;
     block->newer = NULL;
     if (before)
@@ -30,10 +60,12 @@ static inline void link_block(block_list *list, task_block *block)
     else
         *oldest_of(list, block->fifo) = block;
     *newest_of(list, block->fifo) = block;
+    keep_tasks(s, block_nr_tasks(block));
 }
 
-static inline void unlink_block(block_list *list, task_block *block)
+static inline void unlink_block(task_state *s, block_list *list, task_block *block)
 {
+    blz__plain_write(list);
     if (block->older)
         block->older->newer = block->newer;
     else
@@ -42,6 +74,7 @@ static inline void unlink_block(block_list *list, task_block *block)
         block->newer->older = block->older;
     else
         *newest_of(list, block->fifo) = block->older;
+    keep_tasks(s, 0 - block_nr_tasks(block));
 }
 
 #endif

@@ -71,6 +71,7 @@ bool blz__par_ask(worker *victim)
     blz_par *par = &victim->ring.own;
     int32_t fuel = blz__load(&par->fuel, RELAXED);
 
+    blz__par_ask_for_tasks(victim);
     if (blz__load(&par->enough, RELAXED) != INT64_MAX)
         blz__store(&par->enough, INT64_MAX, RELAXED);
     if (fuel != PAR_FUEL_ASKED)
@@ -114,9 +115,9 @@ static bool find(worker *w, par_effort how, par_found *f)
         f->block = blz__par_take_offer(w, NULL);
     if (!f->job && !f->block)
         f->root = blz__par_inject_take(&w->pool->injected);
-    if (!f->job && !f->block && !f->root && how == PAR_FORCE)
-        f->job = blz__par_force_any(w);
-    return f->job || f->block || f->root;
+    if (f->job || f->block || f->root)
+        return true;
+    return how == PAR_FORCE && blz__par_force_any(w, f);
 }
 
 static void run_found(worker *w, const par_found *f)

@@ -306,7 +306,7 @@ static int need_help_with_two_tasks(blz_par *par, void *arg)
     return 0;
 }
 
-static void who_waits_for_a_scope_is_woken_for_all_its_tasks(void)
+static void wait_for_who_needs_help(blz_par_task_fn fn)
 {
     blz_par_scope scope;
 
@@ -315,10 +315,31 @@ static void who_waits_for_a_scope_is_woken_for_all_its_tasks(void)
     shared = &scope;
     begin(BLZ_PAR_WAIT_LEAPFROG);
     blz_par_scope_begin(helper, &scope);
-    model_assert(blz_par_spawn(helper, &scope, need_help_with_two_tasks, NULL) == 0);
+    model_assert(blz_par_spawn(helper, &scope, fn, NULL) == 0);
     pass_gate(&job_began);
     model_assert(blz_par_scope_end(helper, &scope) == 0);
     end();
+}
+
+static void who_waits_for_a_scope_is_woken_for_all_its_tasks(void)
+{
+    wait_for_who_needs_help(need_help_with_two_tasks);
+}
+
+/* It has spawned many before, and looks around no more for a while, unless it is asked. */
+static int need_help_with_fuel(blz_par *par, void *arg)
+{
+    worker *w = worker_of(par);
+
+    w->looks = PAR_FIRST_LOOKS;
+    w->burst = 9;
+    blz__store(&par->fuel, 9, RELAXED);
+    return need_help_with_two_tasks(par, arg);
+}
+
+static void who_waits_for_a_scope_is_heard_by_who_has_fuel(void)
+{
+    wait_for_who_needs_help(need_help_with_fuel);
 }
 
 static int be_a_short_task(blz_par *par, void *arg)
@@ -674,6 +695,9 @@ static const struct model models[] = {
      SHALLOW},
     {"who_waits_for_a_scope_is_woken_for_all_its_tasks",
      who_waits_for_a_scope_is_woken_for_all_its_tasks,
+     {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"who_waits_for_a_scope_is_heard_by_who_has_fuel",
+     who_waits_for_a_scope_is_heard_by_who_has_fuel,
      {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
     {"who_waits_for_a_scope_takes_nothing_older", who_waits_for_a_scope_takes_nothing_older,
      SHALLOW},

@@ -328,41 +328,77 @@ static int count_as_a_task(blz_par *par, void *arg)
     return 0;
 }
 
+static void spawn_to_count(blz_par *par, blz_par_scope *scope)
+{
+    model_assert(blz_par_spawn(par, scope, count_as_a_task, NULL) == 0);
+}
+
+static void end_when_counted(blz_par *par, blz_par_scope *scope, uint32_t count)
+{
+    uint32_t seen;
+
+    while ((seen = blz__load(&nr_run, ACQUIRE)) < count)
+        blz__futex_wait(&nr_run, seen);
+    model_assert(blz_par_scope_end(par, scope) == 0);
+}
+
 static void spawn_two_and_wait(blz_par *par, void *arg)
 {
     blz_par_scope scope;
-    uint32_t seen;
 
     (void)arg;
-    nr_run = 0;
     blz_par_scope_begin(par, &scope);
-    model_assert(blz_par_spawn(par, &scope, count_as_a_task, NULL) == 0);
-    model_assert(blz_par_spawn(par, &scope, count_as_a_task, NULL) == 0);
-    while ((seen = blz__load(&nr_run, ACQUIRE)) < 2)
-        blz__futex_wait(&nr_run, seen);
-    model_assert(blz_par_scope_end(par, &scope) == 0);
+    spawn_to_count(par, &scope);
+    spawn_to_count(par, &scope);
+    end_when_counted(par, &scope, 2);
+}
+
+/* The first one is shown. Then it has fuel, and looks around no more for a while, unless it is
+ * asked. */
+static void spawn_with_fuel_and_wait(blz_par *par, void *arg)
+{
+    worker *w = worker_of(par);
+    blz_par_scope scope;
+
+    (void)arg;
+    blz_par_scope_begin(par, &scope);
+    spawn_to_count(par, &scope);
+    w->looks = PAR_FIRST_LOOKS;
+    w->burst = 9;
+    blz__store(&par->fuel, 9, RELAXED);
+    spawn_to_count(par, &scope);
+    spawn_to_count(par, &scope);
+    end_when_counted(par, &scope, 3);
+}
+
+/* By a guest, beside one worker. */
+static void count_tasks(blz_par_fn fn, bool in_a_calm)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
+    blz_par *par = blz_pool_enter(pool);
+
+    nr_run = 0;
+    if (in_a_calm)
+        make_calm(pool);
+    blz_pool_run(pool, fn, NULL);
+    blz_pool_leave(par);
+    free_pool(pool);
 }
 
 /* The second one comes while the first is offered, or is being taken. */
 static void two_tasks_are_found_while_their_scope_goes_on(void)
 {
-    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
-    blz_par *par = blz_pool_enter(pool);
-
-    blz_pool_run(pool, spawn_two_and_wait, NULL);
-    blz_pool_leave(par);
-    free_pool(pool);
+    count_tasks(spawn_two_and_wait, false);
 }
 
 static void two_tasks_in_a_calm_are_found_while_their_scope_goes_on(void)
 {
-    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_STEAL);
-    blz_par *par = blz_pool_enter(pool);
+    count_tasks(spawn_two_and_wait, true);
+}
 
-    make_calm(pool);
-    blz_pool_run(pool, spawn_two_and_wait, NULL);
-    blz_pool_leave(par);
-    free_pool(pool);
+static void tasks_of_who_has_fuel_are_found(void)
+{
+    count_tasks(spawn_with_fuel_and_wait, false);
 }
 
 /* Keeps a worker busy until the two have met. */
@@ -623,6 +659,9 @@ static const struct model models[] = {
      {.preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true}},
     {"two_tasks_are_found_while_their_scope_goes_on",
      two_tasks_are_found_while_their_scope_goes_on,
+     {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
+    {"tasks_of_who_has_fuel_are_found",
+     tasks_of_who_has_fuel_are_found,
      {.preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true}},
     {"two_tasks_in_a_calm_are_found_while_their_scope_goes_on",
      two_tasks_in_a_calm_are_found_while_their_scope_goes_on,

@@ -83,12 +83,13 @@ static void spawn_three(blz_par *par, void *arg)
     end(par, parts, 3);
 }
 
+/* The other one may be done before this is. */
 static int spawn_another(blz_par *par, void *arg)
 {
     struct parts *parts = arg;
 
-    write_seven(par, &parts->results[0]);
-    return blz_par_spawn(par, &parts->scope, write_seven, &parts->results[1]);
+    model_assert(blz_par_spawn(par, &parts->scope, write_seven, &parts->results[1]) == 0);
+    return write_seven(par, &parts->results[0]);
 }
 
 static void spawn_one_that_spawns(blz_par *par, void *arg)

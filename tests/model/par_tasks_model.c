@@ -150,17 +150,15 @@ static int say_that_it_is_done(blz_par *par, void *arg)
 }
 
 /*
- * In the guest, most likely: the first task is offered at once, the second is added to the offer,
- * for the third there is no room, and the worker takes the two. When this is done the task of the
- * outer scope is run, and on the way to it the third one is offered: all that the guest has of the
- * inner scope.
+ * In the guest, most likely: the first task is offered at once, and the worker takes it. When this
+ * is done the task of the outer scope is run, and on the way to it the second one is offered: all
+ * that the guest has of the inner scope.
  */
 static void spawn_into_both(blz_par *par, blz_par_job *job)
 {
     (void)job;
     open_gate(JOB_HAS_BEGUN);
     spawn(par, inner, say_that_it_is_done);
-    spawn(par, inner, do_nothing);
     spawn(par, inner, do_nothing);
     spawn(par, outer, do_nothing);
     pass_gate(TASK_IS_DONE);
@@ -193,6 +191,100 @@ static void spawn_one_for_the_worker(blz_par *par, void *arg)
 static void a_scope_stays_until_its_owner_is_told(void)
 {
     run_as_guest(BLZ_PAR_WAIT_STEAL, spawn_one_for_the_worker);
+}
+
+/* ---- who runs tasks of several scopes ---- */
+
+/*
+ * In the worker: the guest, which waits for the inner scope, takes the first task; when this is
+ * done it may take the second one, while the worker begins that of the outer scope.
+ */
+static int spawn_for_both(blz_par *par, void *arg)
+{
+    (void)arg;
+    open_gate(TASK_HAS_BEGUN);
+    spawn(par, inner, say_that_it_is_done);
+    spawn(par, inner, do_nothing);
+    spawn(par, outer, do_nothing);
+    pass_gate(TASK_IS_DONE);
+    return 0;
+}
+
+static void wait_for_the_inner_scope(blz_par *par, void *arg)
+{
+    (void)arg;
+    outer = begin_scope(par);
+    inner = begin_scope(par);
+    spawn(par, inner, spawn_for_both);
+    pass_gate(TASK_HAS_BEGUN);
+    end_scope(par, inner);
+    end_scope(par, outer);
+}
+
+/* The inner scope ends with the task that the guest has taken, and with it what is claimed there.
+ */
+static void a_scope_stays_while_it_is_claimed(void)
+{
+    run_as_guest(BLZ_PAR_WAIT_LEAPFROG, wait_for_the_inner_scope);
+}
+
+/* ---- who looks through the lists of another ---- */
+
+static void end_a_scope_with_a_task(blz_par *par, void *arg)
+{
+    blz_par_scope *scope = begin_scope(par);
+
+    (void)arg;
+    spawn(par, scope, say_that_it_is_done);
+    spawn(par, scope, do_nothing);
+    pass_gate(TASK_IS_DONE);
+    end_scope(par, scope);
+}
+
+/* The worker has run the first one, and comes for the second. */
+static void a_list_stays_while_others_look_through_it(void)
+{
+    run_as_guest(BLZ_PAR_WAIT_LEAPFROG, end_a_scope_with_a_task);
+}
+
+/* ---- several threads have tasks of a scope ---- */
+
+static int do_until_all_is_done(blz_par *par, void *arg)
+{
+    (void)par, (void)arg;
+    open_gate(JOB_HAS_BEGUN);
+    pass_gate(TASK_IS_DONE);
+    return 0;
+}
+
+/* It has offered some before, and has fuel left. */
+static int spawn_one_and_wait_for_it(blz_par *par, void *arg)
+{
+    open_gate(TASK_HAS_BEGUN);
+    pass_gate(JOB_HAS_BEGUN);
+    blz__store(&worker_of(par)->tasks.is_asked, 0u, RELAXED);
+    blz__store(&par->fuel, 9, RELAXED);
+    spawn(par, arg, say_that_it_is_done);
+    pass_gate(TASK_IS_DONE);
+    return 0;
+}
+
+static void give_tasks_to_both(blz_par *par, void *arg)
+{
+    blz_par_scope *scope = begin_scope(par);
+
+    (void)arg;
+    model_assert(blz_par_spawn(par, scope, spawn_one_and_wait_for_it, scope) == 0);
+    pass_gate(TASK_HAS_BEGUN);
+    spawn(par, scope, do_until_all_is_done);
+    pass_gate(JOB_HAS_BEGUN);
+    end_scope(par, scope);
+}
+
+/* The guest waits for two workers, and the one that began last has nothing to give. */
+static void who_waits_is_heard_by_all_who_have_tasks(void)
+{
+    run_with_workers(2, BLZ_PAR_WAIT_LEAPFROG, give_tasks_to_both);
 }
 
 /* ---- what others wrote ---- */
@@ -329,10 +421,18 @@ static void who_finds_a_cancellation_sees_what_led_to_it(void)
     {                                                               \
         .preemptions = 1, .stale_reads = MODEL_NONE, .reduce = true \
     }
+#define FURTHER                                                     \
+    {                                                               \
+        .preemptions = 2, .stale_reads = MODEL_NONE, .reduce = true \
+    }
 
 static const struct model models[] = {
     {"an_offer_is_not_left_behind", an_offer_is_not_left_behind, BOUNDS},
-    {"a_scope_stays_until_its_owner_is_told", a_scope_stays_until_its_owner_is_told, BOUNDS},
+    {"a_scope_stays_until_its_owner_is_told", a_scope_stays_until_its_owner_is_told, FURTHER},
+    {"a_scope_stays_while_it_is_claimed", a_scope_stays_while_it_is_claimed, FURTHER},
+    {"a_list_stays_while_others_look_through_it", a_list_stays_while_others_look_through_it,
+     FURTHER},
+    {"who_waits_is_heard_by_all_who_have_tasks", who_waits_is_heard_by_all_who_have_tasks, BOUNDS},
     {"the_end_of_a_scope_shows_what_all_wrote", the_end_of_a_scope_shows_what_all_wrote, BOUNDS},
     {"a_broadcast_is_in_the_list_until_it_returns", a_broadcast_is_in_the_list_until_it_returns,
      BOUNDS},

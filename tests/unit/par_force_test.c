@@ -148,19 +148,6 @@ static void rouse(blz_pool *pool)
     wait_for_sleep(pool);
 }
 
-static void in_a_calm_with_a_watcher(blz_par_fn fn)
-{
-    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
-    blz_par *par = blz_pool_enter(pool);
-
-    assert_non_null(par);
-    make_calm_for(pool, 1000000);
-    rouse(pool);
-    assert_int_equal(blz_pool_run(pool, fn, NULL), 0);
-    blz_pool_leave(par);
-    free_pool(pool);
-}
-
 static int meet_in_a_loop(blz_par *par, size_t begin, size_t end, void *arg)
 {
     for (size_t i = begin; i < end; i++)
@@ -361,7 +348,10 @@ static void a_coarse_task_is_found_while_its_scope_goes_on(void **state)
     free_pool(pool);
 }
 
-enum { SEVERAL = 12 }; /* fewer than are looked at one by one */
+struct several {
+    int count;
+    int (*spawn)(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn, void *arg);
+};
 
 static int count_as_a_task(blz_par *par, void *arg)
 {
@@ -371,79 +361,86 @@ static int count_as_a_task(blz_par *par, void *arg)
     return 0;
 }
 
-/* Those that come while another one is offered, or is being taken. */
+/* Who spawns them runs none of them, and spawns no more. */
 static void spawn_several_and_wait(blz_par *par, void *arg)
 {
+    const struct several *several = arg;
     uint32_t nr_run = 0, seen;
     blz_par_scope scope;
 
-    (void)arg;
     blz_par_scope_begin(par, &scope);
-    for (int i = 0; i < SEVERAL; i++)
-        check(blz_par_spawn(par, &scope, count_as_a_task, &nr_run) == 0);
-    while ((seen = blz__load(&nr_run, ACQUIRE)) < SEVERAL)
+    for (int i = 0; i < several->count; i++)
+        check(several->spawn(par, &scope, count_as_a_task, &nr_run) == 0);
+    while ((seen = blz__load(&nr_run, ACQUIRE)) < (uint32_t)several->count)
         blz__futex_wait(&nr_run, seen);
     check(blz_par_scope_end(par, &scope) == 0);
 }
 
-static void all_tasks_are_found_while_their_scope_goes_on(void **state)
+static void find_several(struct several several)
 {
     blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
     blz_par *par = blz_pool_enter(pool);
 
-    (void)state;
     assert_non_null(par);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 20; i++) {
         make_calm_for(pool, i % 2 ? 20 : 0);
         rouse(pool);
-        assert_int_equal(blz_pool_run(pool, spawn_several_and_wait, NULL), 0);
-        spawn_several_and_wait(par, NULL);
+        assert_int_equal(blz_pool_run(pool, spawn_several_and_wait, &several), 0);
+        spawn_several_and_wait(par, &several);
     }
     blz_pool_leave(par);
     free_pool(pool);
 }
 
-/* In the middle of them it is no longer solo: the next are few, and each may be needed. */
-static void spawn_past_the_end_of_solo(blz_par *par, bool asked)
+/* A few, and many blocks of them. */
+static void all_tasks_are_found_while_their_scope_goes_on(void **state)
 {
-    enum { SOLO = 8, AFTER = 6 };
-    worker *w = worker_of(par);
+    (void)state;
+    for (int count = 2; count <= 2000; count = count * 5 / 2) {
+        find_several((struct several){count, blz_par_spawn});
+        find_several((struct several){count, blz_par_spawn_fifo});
+    }
+}
+
+/* In the worker, while who began the scope waits for it. */
+static int spawn_more_and_wait(blz_par *par, void *arg)
+{
+    enum { MORE = 100 };
+    blz_par_scope *scope = arg;
     uint32_t nr_run = 0, seen;
+
+    for (int i = 0; i < MORE; i++)
+        check(blz_par_spawn(par, scope, count_as_a_task, &nr_run) == 0);
+    while ((seen = blz__load(&nr_run, ACQUIRE)) < MORE)
+        blz__futex_wait(&nr_run, seen);
+    return 0;
+}
+
+static void spawn_one_that_spawns(blz_par *par, void *arg)
+{
     blz_par_scope scope;
 
-    check(w->is_solo);
+    (void)arg;
     blz_par_scope_begin(par, &scope);
-    for (int i = 0; i < SOLO; i++)
-        check(blz_par_spawn(par, &scope, count_as_a_task, &nr_run) == 0);
-    w->solo_until = w->looked_at;
-    w->is_excused = true;
-    blz__store(&par->fuel, asked ? (int32_t)PAR_FUEL_ASKED : 0, RELAXED);
-    for (int i = 0; i < AFTER; i++)
-        check(blz_par_spawn(par, &scope, count_as_a_task, &nr_run) == 0);
-    check(!w->is_solo);
-    while ((seen = blz__load(&nr_run, ACQUIRE)) < SOLO + AFTER)
-        blz__futex_wait(&nr_run, seen);
+    check(blz_par_spawn(par, &scope, spawn_more_and_wait, &scope) == 0);
     check(blz_par_scope_end(par, &scope) == 0);
 }
 
-static void spawn_until_it_is_late(blz_par *par, void *arg)
+/* Who waits by blocking takes none of them: then there must be a third thread. */
+static void all_tasks_of_a_task_are_found(void **state)
 {
-    (void)arg;
-    spawn_past_the_end_of_solo(par, false);
-}
+    static const struct {
+        unsigned threads;
+        blz_par_wait waiting;
+    } ways[] = {{2, BLZ_PAR_WAIT_LEAPFROG}, {2, BLZ_PAR_WAIT_STEAL}, {3, BLZ_PAR_WAIT_BLOCK}};
 
-static void spawn_until_somebody_asks(blz_par *par, void *arg)
-{
-    (void)arg;
-    spawn_past_the_end_of_solo(par, true);
-}
-
-static void tasks_are_found_when_their_scope_is_no_longer_solo(void **state)
-{
     (void)state;
-    for (int i = 0; i < 20; i++) {
-        in_a_calm_with_a_watcher(spawn_until_it_is_late);
-        in_a_calm_with_a_watcher(spawn_until_somebody_asks);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        blz_pool *pool = new_pool(ways[i].threads, ways[i].waiting);
+
+        for (int k = 0; k < 50; k++)
+            assert_int_equal(blz_pool_run(pool, spawn_one_that_spawns, NULL), 0);
+        free_pool(pool);
     }
 }
 
@@ -628,6 +625,19 @@ static void yield_with_a_job(blz_par *par, void *arg)
     (void)!blz_par_unfork(par, &job);
 }
 
+static void in_a_calm_with_a_watcher(blz_par_fn fn)
+{
+    blz_pool *pool = new_pool(1, BLZ_PAR_WAIT_LEAPFROG);
+    blz_par *par = blz_pool_enter(pool);
+
+    assert_non_null(par);
+    make_calm_for(pool, 1000000);
+    rouse(pool);
+    assert_int_equal(blz_pool_run(pool, fn, NULL), 0);
+    blz_pool_leave(par);
+    free_pool(pool);
+}
+
 static void who_was_interrupted_once_is_not_taken_for_long(void **state)
 {
     (void)state;
@@ -687,7 +697,7 @@ int main(void)
         TEST(a_coarse_task_is_found_in_a_calm),
         TEST(a_coarse_task_is_found_while_its_scope_goes_on),
         TEST(all_tasks_are_found_while_their_scope_goes_on),
-        TEST(tasks_are_found_when_their_scope_is_no_longer_solo),
+        TEST(all_tasks_of_a_task_are_found),
         TEST(a_scope_that_nobody_comes_for_begins_a_calm),
         TEST(tiny_scopes_in_a_calm_wake_nobody),
         TEST(a_block_that_was_worth_it_ends_a_calm),

@@ -245,7 +245,8 @@ static int fork_and_spawn_in_the_child(blz_par *par, void *arg)
     return forked == 100 ? 0 : 3;
 }
 
-/* Others were about to look at the ring, and to take blocks from the pile, or to give some. */
+/* Others were about to look at the ring, to take tasks by force, and to take blocks from the pile
+ * or to give some. */
 static void fork_when_locks_are_held(blz_par *par, void *arg)
 {
     worker *w = worker_of(par);
@@ -253,11 +254,13 @@ static void fork_when_locks_are_held(blz_par *par, void *arg)
     uint32_t len = blz__load(&pile->len, RELAXED);
 
     check(blz__lock_try(&w->ring.lock));
+    blz__lean_enter_other(&w->tasks.lock);
     blz__lock_acquire(&pile->lock);
     blz__store(&pile->len, 1u, RELAXED);
     *(int *)arg = status_of_child(fork_and_spawn_in_the_child, par, NULL);
     blz__store(&pile->len, len, RELAXED);
     blz__lock_release(&pile->lock);
+    blz__lean_leave_other(&w->tasks.lock);
     blz__lock_release(&w->ring.lock);
 }
 
@@ -270,6 +273,37 @@ static void a_child_waits_for_no_lock_of_its_parent(void **state)
     assert_int_equal(status, 0);
 }
 
+static int spawn_in_the_child(blz_par *par, void *arg)
+{
+    int spawned = 0, rc = fork_and_spawn_in_the_child(par, NULL); /* a scope of its own */
+
+    return rc ? rc : blz_par_spawn(par, arg, spawn_nothing, &spawned);
+}
+
+static void fork_when_tasks_are_being_taken(blz_par *par, void *arg)
+{
+    worker *w = worker_of(par);
+    blz_par_scope scope;
+
+    blz_par_scope_begin(par, &scope);
+    blz__lean_enter_other(&w->tasks.lock);
+    blz__store(&w->tasks.cut, &scope.tasks, RELAXED);
+    *(int *)arg = status_of_child(spawn_in_the_child, par, &scope);
+    blz__store(&w->tasks.cut, NULL, RELAXED);
+    blz__lean_leave_other(&w->tasks.lock);
+    check(blz_par_scope_end(par, &scope) == 0);
+}
+
+static void a_child_whose_tasks_a_thief_of_its_parent_was_taking_is_told(void **state)
+{
+    int status = 0;
+
+    (void)state;
+    in_pool_of(2, fork_when_tasks_are_being_taken, &status);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGABRT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +311,7 @@ int main(void)
         TEST(a_child_that_waits_for_a_thread_of_its_parent_is_told),
         TEST(a_child_whose_job_a_thief_of_its_parent_was_taking_is_told),
         TEST(a_child_waits_for_no_lock_of_its_parent),
+        TEST(a_child_whose_tasks_a_thief_of_its_parent_was_taking_is_told),
     };
     return RUN_TESTS(tests);
 }

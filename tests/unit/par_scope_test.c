@@ -137,12 +137,13 @@ static void spawn_beside_one_who_is_busy(blz_par *par, void *arg)
     while (!__atomic_load_n(&busy.began, __ATOMIC_ACQUIRE))
         sched_yield();
     blz__store(&par->fuel, 1000, RELAXED); /* nobody has asked */
+    blz__store(&worker_of(par)->tasks.is_asked, 0u, RELAXED);
     spawn_in_both_orders(par, arg);
     __atomic_store_n(&busy.may_end, 1, __ATOMIC_RELEASE);
     check(!blz_par_unfork(par, &busy.job));
 }
 
-/* They are offered to others, quietly, and the only other one has something to do. */
+/* The only other one has something to do. */
 static void tasks_begin_in_their_order_if_nobody_takes_any(void **state)
 {
     struct orders orders = {.nr_seen = 0};
