@@ -2,7 +2,7 @@
 /*
  * A TCP echo server for the load generator of the comparisons:
  *
- *     blitz-echo PORT [THREADS] [--backend io_uring|epoll|poll] [--coop]
+ *     blitz-echo PORT [THREADS] [--backend io_uring|epoll|poll]
  *
  * A connection that is silent holds no buffer: it reads by lease.
  */
@@ -74,8 +74,6 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc)
             options.backend = argv[++i];
-        else if (strcmp(argv[i], "--coop") == 0)
-            options.uring_coop = true;
         else if (place++ == 0)
             port = atoi(argv[i]);
         else

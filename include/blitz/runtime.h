@@ -67,7 +67,6 @@ typedef struct blz_options {
 
     const char *backend; /* BLZ_BACKEND: io_uring, epoll, poll; default: the best that works */
     unsigned max_io_completions; /* taken from the kernel at a time; default: the backend's */
-    bool uring_coop; /* io_uring: COOP_TASKRUN in place of DEFER_TASKRUN; see docs/design/io.md */
 
     /* No threads (but the watchdog, if on_stuck is set): the caller runs the one worker, by
      * blz_rt_turn. */

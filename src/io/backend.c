@@ -96,6 +96,8 @@ static const char *explain(int rc)
     case -EMFILE:
     case -ENFILE:
         return "too many open files";
+    case -ETIME:
+        return "on this kernel its events do not wake a thread that sleeps";
     default:
         return blz_strerror(rc);
     }
@@ -121,11 +123,10 @@ static int choose_named(const char *name, const char *who, const blz_options *op
     return -EINVAL;
 }
 
-/* Errors that say something about the backend; others, like a lack of descriptors, are the
- * program's to know. */
+/* Whether the next backend may do better. A lack of descriptors is for the program to know. */
 static bool is_refusal(int rc)
 {
-    return rc == -ENOSYS || rc == -EPERM || rc == -EACCES || rc == -EINVAL || rc == -ENOMEM;
+    return rc < 0 && rc != -EMFILE && rc != -ENFILE;
 }
 
 static int choose_best(const blz_options *options, const blz__driver_ops **ops,

@@ -22,6 +22,11 @@ static int epoll_open(blz__driver **driver, const blz_options *options,
     return 0;
 }
 
+static int epoll_probe(blz__driver *driver)
+{
+    return blz__epoll_set_probe(epoll_set_of(driver));
+}
+
 static void epoll_close(blz__driver *driver)
 {
     epoll_set *set = epoll_set_of(driver);
@@ -43,6 +48,7 @@ static void epoll_poll(blz__driver *driver, int64_t deadline_ns)
 const blz__driver_ops blz__epoll_driver = {
     .name = "epoll",
     .open = epoll_open,
+    .probe = epoll_probe,
     .close = epoll_close,
     .submit = blz__ready_submit,
     .cancel = blz__ready_cancel,

@@ -10,6 +10,7 @@
 #include "io/epoll_set.h"
 
 #include "base/alloc.h"
+#include "base/panic.h"
 #include "io/wake.h"
 
 #include <errno.h>
@@ -120,6 +121,54 @@ void blz__epoll_set_close(epoll_set *set)
     free_memory(set);
 }
 
+/* ---- waiting ---- */
+
+/* Ways to wait, the most precise first. */
+enum { WAIT_PWAIT2, WAIT_PWAIT, WAIT_PLAIN };
+
+static int wait_by(const epoll_set *set, int way, int max, int64_t deadline_ns)
+{
+    struct timespec left = blz__time_left(deadline_ns);
+
+    switch (way) {
+    case WAIT_PWAIT2:
+        return epoll_pwait2(set->epfd, set->events, max, deadline_ns == INT64_MAX ? NULL : &left,
+                            NULL);
+    case WAIT_PWAIT:
+        return epoll_pwait(set->epfd, set->events, max, blz__time_left_ms(deadline_ns, &left),
+                           NULL);
+    default:
+        return epoll_wait(set->epfd, set->events, max, blz__time_left_ms(deadline_ns, &left));
+    }
+}
+
+/*
+ * Kernels before 5.11 do not have epoll_pwait2, and system call filters refuse it, or another way,
+ * with an error of their choice. So any error moves on to the next way, for good.
+ */
+int blz__epoll_set_wait(epoll_set *set, int max, int64_t deadline_ns)
+{
+    for (;;) {
+        int n = wait_by(set, set->wait_way, max, deadline_ns);
+        if (blz_likely(n >= 0))
+            return n;
+        if (errno == EINTR)
+            return 0;
+        if (set->wait_way == WAIT_PLAIN)
+            return -errno;
+        set->wait_way++;
+    }
+}
+
+int blz__epoll_set_probe(epoll_set *set)
+{
+    int n;
+
+    blz__wake_send(set->wake_fd);
+    n = blz__epoll_set_wait(set, 1, 0);
+    return n < 0 ? n : n == 0 ? -ETIME : 0;
+}
+
 /* ---- edges ---- */
 
 /* Urgent data counts as an end: a read stops where it is, short of what is behind it. */
@@ -149,24 +198,18 @@ static int max_now(const epoll_set *set)
     return (int)(room < set->max_events ? room : set->max_events);
 }
 
-static int wait_for_events(epoll_set *set, int64_t deadline_ns)
+void blz__epoll_set_look(epoll_set *set, int64_t deadline_ns)
 {
-    struct timespec left = blz__time_left(deadline_ns);
     int max = max_now(set), n;
 
     if (blz_unlikely(max == 0))
-        return 0; /* there is more than enough to do */
+        return; /* there is more than enough to do */
     stat_entry(&set->ready.base);
-    n = epoll_pwait2(set->epfd, set->events, max, deadline_ns == INT64_MAX ? NULL : &left, NULL);
-    if (n < 0 && errno == ENOSYS)
-        n = epoll_wait(set->epfd, set->events, max, blz__time_left_ms(deadline_ns, &left));
-    return n;
-}
-
-void blz__epoll_set_look(epoll_set *set, int64_t deadline_ns)
-{
-    int n = wait_for_events(set, deadline_ns);
-
+    n = blz__epoll_set_wait(set, max, deadline_ns);
+    if (blz_unlikely(n < 0))
+        blz__panic("the kernel refuses to wait for events (epoll_wait: %s); a system call filter "
+                   "that is installed after the runtime has started must allow it",
+                   blz_strerror(n));
     for (int i = 0; i < n; i++) {
         if (i + AHEAD < n)
             blz__ready_prefetch(set->events[i + AHEAD].data.u64);

@@ -15,7 +15,8 @@ typedef struct epoll_set {
     const blz_allocator *allocator;
     int epfd;
     int wake_fd;
-    bool embedded; /* somebody waits for epfd */
+    bool embedded;    /* the program waits for epfd */
+    uint8_t wait_way; /* how this kernel lets us wait; see blz__epoll_set_wait */
     uint32_t max_events;
     struct epoll_event *events;
 } epoll_set;
@@ -29,6 +30,16 @@ static inline epoll_set *epoll_set_of(blz__driver *driver)
 int blz__epoll_set_open(epoll_set *set, const blz__driver_ops *ops, const blz_options *options,
                         const blz_allocator *allocator);
 void blz__epoll_set_close(epoll_set *set);
+
+/* Whether the set reports the wake-up. 0 or a negative errno. [any thread, before it is used] */
+int blz__epoll_set_probe(epoll_set *set);
+
+/*
+ * Waits up to the deadline for at most `max` events, and leaves them in set->events. The number of
+ * events, 0 also after an interruption; or a negative errno if the kernel refuses every way to
+ * wait. [its worker, or the thread that probes it]
+ */
+int blz__epoll_set_wait(epoll_set *set, int max, int64_t deadline_ns);
 
 /* Waits up to the deadline for edges, or the wake-up, and reports them. [its worker] */
 void blz__epoll_set_look(epoll_set *set, int64_t deadline_ns);

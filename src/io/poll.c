@@ -6,6 +6,7 @@
  * time in proportion to what waits.
  */
 #include "base/alloc.h"
+#include "base/panic.h"
 #include "io/io.h"
 #include "io/wake.h"
 
@@ -22,6 +23,7 @@ struct poll_driver {
     const blz_allocator *allocator;
     int wake_fd;
     uint32_t count, capacity; /* slot 0 is the wake-up */
+    bool no_ppoll;            /* the kernel refuses it */
     struct pollfd *fds;
     struct io **ops;
 };
@@ -171,50 +173,95 @@ static bool try_again(struct poll_driver *d, struct io *io)
     return true;
 }
 
+/* ---- waiting ---- */
+
+/* The system takes at least so many descriptors at a time. */
+enum { PIECE = 16 };
+
+/* Whether the call failed because of how many descriptors there are. */
+static bool is_too_many(uint32_t count)
+{
+    return (errno == EINVAL || errno == ENOMEM) && count > PIECE;
+}
+
+/*
+ * ppoll, or poll where a system call filter refuses it with whatever error. The number of events, 0
+ * after an interruption, -E2BIG if there are too many descriptors for one call, or the errno of a
+ * kernel that refuses both.
+ */
+static int poll_some(struct poll_driver *d, struct pollfd *fds, uint32_t count, int64_t deadline_ns)
+{
+    struct timespec left = blz__time_left(deadline_ns);
+    int n = -1;
+
+    if (!d->no_ppoll) {
+        n = ppoll(fds, count, deadline_ns == INT64_MAX ? NULL : &left, NULL);
+        d->no_ppoll = n < 0 && errno != EINTR && !is_too_many(count);
+    }
+    if (d->no_ppoll)
+        n = poll(fds, count, blz__time_left_ms(deadline_ns, &left));
+    if (n >= 0 || errno == EINTR)
+        return n < 0 ? 0 : n;
+    return is_too_many(count) ? -E2BIG : -errno;
+}
+
 /*
  * The system takes no more entries at a time than the process may have descriptors, and there are
  * two for a descriptor that is read and written. Then they are looked at in pieces, once in a
  * millisecond if nothing is up.
  */
-static BLZ_COLD int wait_in_pieces(struct poll_driver *d, int64_t deadline_ns)
+static BLZ_COLD int poll_in_pieces(struct poll_driver *d, int64_t deadline_ns)
 {
-    enum { PIECE = 16 };
-    struct timespec a_while = {.tv_nsec = deadline_ns == 0 ? 0 : 1000000};
     int all = 0, n;
 
     for (uint32_t from = 0; from < d->count; from += PIECE) {
         uint32_t len = d->count - from < PIECE ? d->count - from : PIECE;
-        n = ppoll(d->fds + from, len, &(struct timespec){0}, NULL);
-        if (n > 0)
-            all += n;
-        else
+        n = poll_some(d, d->fds + from, len, 0);
+        if (n < 0)
+            return n;
+        if (n == 0)
             for (uint32_t slot = from; slot < from + len; slot++)
                 d->fds[slot].revents = 0;
+        all += n;
     }
-    if (all == 0)
-        all = ppoll(d->fds, 1, &a_while, NULL);
+    if (all == 0 && deadline_ns != 0)
+        all = poll_some(d, d->fds, 1, blz__clock_ns() + BLZ_MSEC);
     return all;
 }
 
 static int wait_for_events(struct poll_driver *d, int64_t deadline_ns)
 {
-    struct timespec left = blz__time_left(deadline_ns);
+    int n = poll_some(d, d->fds, d->count, deadline_ns);
+
+    return n == -E2BIG ? poll_in_pieces(d, deadline_ns) : n;
+}
+
+static int poll_probe(blz__driver *driver)
+{
+    struct poll_driver *d = driver_of(driver);
     int n;
 
-    stat_entry(&d->base);
-    n = ppoll(d->fds, d->count, deadline_ns == INT64_MAX ? NULL : &left, NULL);
-    return n < 0 && errno == EINVAL ? wait_in_pieces(d, deadline_ns) : n;
+    blz__wake_send(d->wake_fd);
+    n = wait_for_events(d, 0);
+    return n < 0 ? n : n == 0 ? -ETIME : 0;
 }
 
 static void poll_poll(blz__driver *driver, int64_t deadline_ns)
 {
     struct poll_driver *d = driver_of(driver);
+    int n;
 
     if (driver->later && blz__later_run(driver))
         deadline_ns = 0;
     if (deadline_ns == 0 && d->count == 1)
         return;
-    if (wait_for_events(d, deadline_ns) <= 0)
+    stat_entry(driver);
+    n = wait_for_events(d, deadline_ns);
+    if (blz_unlikely(n < 0))
+        blz__panic("the kernel refuses to wait for events (poll: %s); a system call filter that is "
+                   "installed after the runtime has started must allow it",
+                   blz_strerror(n));
+    if (n == 0)
         return;
     if (d->fds[0].revents)
         blz__wake_drain(d->wake_fd);
@@ -244,6 +291,7 @@ static bool poll_busy(const blz__driver *driver)
 const blz__driver_ops blz__poll_driver = {
     .name = "poll",
     .open = poll_open,
+    .probe = poll_probe,
     .close = poll_close,
     .submit = poll_submit,
     .cancel = poll_cancel,

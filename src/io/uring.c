@@ -9,33 +9,30 @@
  * goes out in one batch either way (later.c). docs/performance.md has the figures. Everything else
  * goes through the ring: accepting, connecting, descriptors that are no sockets, foreign ones.
  *
- * The worker sleeps in the set. The ring tells the eventfd of the wake-up when it has something,
- * which is in the set.
+ * The worker sleeps in the set. The ring signals the wake-up's eventfd, which is in the set, when a
+ * completion arrives. One mode makes that reliable on every kernel, COOP_TASKRUN: the kernel puts a
+ * completion into the queue, and signals the eventfd, as soon as the worker is in the kernel, asleep
+ * or not. With DEFER_TASKRUN the completion waits until the worker enters the ring, and some kernels
+ * (Linux 6.12.115) do not signal the eventfd before that: the worker would sleep on. The probe checks
+ * that a sleep ends. docs/design/io.md lists what was measured on which kernel.
  *
- * Modes: from Linux 6.1 on SINGLE_ISSUER and DEFER_TASKRUN, so that the kernel never interrupts the
- * worker and completes things when it enters; before that COOP_TASKRUN. With TASKRUN_FLAG a look at
- * one word says whether entering would bring anything.
+ * With TASKRUN_FLAG a look at one word says whether entering would bring anything.
  */
 #include "io/uring.h"
 
 #include "base/alloc.h"
+#include "base/panic.h"
 #include "base/sanitize.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { SQ_ENTRIES = 256, CQ_ENTRIES = 4096 };
 
 /* ---- life ---- */
-
-static const unsigned modes[] = {
-    IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
-    IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
-};
 
 /* Where one ring was unmapped another may be mapped, by another thread: the kernel orders them. */
 static char mappings;
@@ -46,41 +43,33 @@ static void unmap_ring(struct io_uring *ring)
     io_uring_queue_exit(ring);
 }
 
-static int init_ring(struct uring_driver *d, unsigned mode, uint32_t cq_entries)
+static uint32_t cq_entries(const blz_options *options)
 {
+    return options->max_io_completions ? options->max_io_completions : CQ_ENTRIES;
+}
+
+static int init_ring(struct uring_driver *d, const blz_options *options)
+{
+    uint32_t cq = cq_entries(options);
     struct io_uring_params params = {
-        .flags = mode | IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP |
-                 IORING_SETUP_SUBMIT_ALL,
-        .cq_entries = cq_entries,
+        .flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_CQSIZE |
+                 IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL,
+        .cq_entries = cq,
     };
     unsigned needed = IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL;
-    int rc = io_uring_queue_init_params(cq_entries < SQ_ENTRIES ? cq_entries : SQ_ENTRIES, &d->ring,
-                                        &params);
+    int rc = io_uring_queue_init_params(cq < SQ_ENTRIES ? cq : SQ_ENTRIES, &d->ring, &params);
 
     if (rc < 0)
         return rc;
     blz__tsan_acquire(&mappings);
-    if ((params.features & needed) != needed) {
-        unmap_ring(&d->ring);
-        return -ENOSYS;
-    }
-    rc = io_uring_register_eventfd(&d->ring, d->set.wake_fd);
+    rc = (params.features & needed) == needed ? io_uring_register_eventfd(&d->ring, d->set.wake_fd)
+                                              : -ENOSYS;
     if (rc < 0) {
         unmap_ring(&d->ring);
         return rc;
     }
     io_uring_ring_dontfork(&d->ring);
     return 0;
-}
-
-static int init_any_ring(struct uring_driver *d, const blz_options *options)
-{
-    uint32_t cq = options->max_io_completions ? options->max_io_completions : CQ_ENTRIES;
-    int rc = -EINVAL;
-
-    for (size_t i = options->uring_coop; i < sizeof modes / sizeof *modes && rc == -EINVAL; i++)
-        rc = init_ring(d, modes[i], cq);
-    return rc;
 }
 
 static uint64_t in_pages(uint64_t bytes)
@@ -93,7 +82,7 @@ static uint64_t in_pages(uint64_t bytes)
 /* What the rings of a runtime lock. */
 static uint64_t locked_by_rings(const blz_options *options)
 {
-    uint64_t cq = options->max_io_completions ? options->max_io_completions : CQ_ENTRIES;
+    uint64_t cq = cq_entries(options);
     uint64_t heads = 512 + SQ_ENTRIES * sizeof(uint32_t);
 
     return options->workers * (in_pages(heads + cq * sizeof(struct io_uring_cqe)) +
@@ -115,11 +104,11 @@ static bool limit_has_room(const blz_options *options)
  */
 static int init_ring_patiently(struct uring_driver *d, const blz_options *options)
 {
-    int rc = init_any_ring(d, options);
+    int rc = init_ring(d, options);
 
     for (int ms = 1; rc == -ENOMEM && ms <= 512 && limit_has_room(options); ms *= 2) {
         poll(NULL, 0, ms);
-        rc = init_any_ring(d, options);
+        rc = init_ring(d, options);
     }
     return rc;
 }
@@ -169,38 +158,62 @@ static void uring_close(blz__driver *driver)
     blz__free(d->set.allocator, d, sizeof *d, _Alignof(struct uring_driver));
 }
 
-/* liburing 2.3 declares a function for this and does not export it. */
-static int enable_ring(const struct uring_driver *d)
+/* ---- probing ---- */
+
+/* Enters the ring once: a filter may let a ring be made, and refuse the calls that use it. */
+static int try_to_enter(struct uring_driver *d)
 {
-    long rc =
-        syscall(__NR_io_uring_register, d->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
+    int rc;
 
-    return rc < 0 ? -errno : 0;
-}
-
-/* A filter may let a ring be made, and refuse the calls that use it. */
-static int uring_probe(blz__driver *driver)
-{
-    struct uring_driver *d = uring_of(driver);
-    int rc = enable_ring(d);
-
-    if (rc < 0)
-        return rc;
     io_uring_prep_nop(io_uring_get_sqe(&d->ring));
     do
         rc = io_uring_submit_and_wait(&d->ring, 1);
     while (rc == -EINTR);
+    if (rc >= 0)
+        io_uring_cq_advance(&d->ring, io_uring_cq_ready(&d->ring));
     return rc < 0 ? rc : 0;
 }
 
-/* It cannot fail to be enabled by its owner: that was tried when the backend was chosen. */
-BLZ_COLD void blz__uring_enable(struct uring_driver *d)
+/*
+ * Sleeps as a worker does, while a completion of the ring is on its way. Only the eventfd counts: a
+ * sleep that is interrupted goes on, since completions that come from the kernel's own threads
+ * interrupt nobody.
+ */
+static int try_to_sleep(struct uring_driver *d)
 {
-    d->enabled = true;
+    struct __kernel_timespec soon = {.tv_nsec = BLZ_MSEC / 10};
+    int64_t deadline_ns = blz__clock_ns() + 200 * BLZ_MSEC;
+    int rc, late = 0;
+
+    while (blz__epoll_set_wait(&d->set, 1, 0) > 0)
+        ; /* the wake-up by the entry above */
+    io_uring_prep_timeout(io_uring_get_sqe(&d->ring), &soon, 0, 0);
+    rc = io_uring_submit(&d->ring);
+    if (rc < 0)
+        return rc;
+    /* A thread that was stopped until after the deadline looks twice: the first look takes it into
+     * the kernel, which signals the eventfd on the way out. */
+    for (; late < 2; late += blz__clock_ns() >= deadline_ns)
+        if (blz__epoll_set_wait(&d->set, 1, deadline_ns) > 0)
+            return 0;
+    return -ETIME;
+}
+
+static int uring_probe(blz__driver *driver)
+{
+    struct uring_driver *d = uring_of(driver);
+    int rc = blz__epoll_set_probe(&d->set);
+
+    if (rc == 0)
+        rc = try_to_enter(d);
+    return rc == 0 ? try_to_sleep(d) : rc;
+}
+
+/* The registration of the ring's descriptor belongs to the thread, and is only an optimisation. */
+BLZ_COLD void blz__uring_bind(struct uring_driver *d)
+{
     d->thread = blz__thread_id();
-    if (enable_ring(d) < 0)
-        blz__panic("an io_uring could not be enabled by the worker it belongs to");
-    io_uring_register_ring_fd(&d->ring); /* only an optimisation */
+    io_uring_register_ring_fd(&d->ring);
 }
 
 /* ---- looking ---- */
@@ -217,6 +230,32 @@ static bool is_worth_entering(const struct uring_driver *d)
     return io_uring_sq_ready(&d->ring) > 0 || kernel_has_news(d);
 }
 
+/* Submits and reaps. False: the kernel has not taken all that there is to submit. */
+static bool enter_ring(struct uring_driver *d)
+{
+    int rc;
+
+    stat_entry(uring_base(d));
+    rc = io_uring_submit_and_get_events(&d->ring);
+    switch (rc) {
+    case -EINTR:
+    case -EAGAIN: /* no memory for a request */
+    case -EBUSY:  /* completions have to be reaped first */
+    case -ENOMEM:
+        return false;
+    case -EBADR:
+        blz__panic("the kernel had no memory for a completion, and lost it: an operation would "
+                   "wait for ever");
+    default:
+        if (rc < 0)
+            blz__panic("the kernel refuses io_uring_enter (%s); a system call filter that is "
+                       "installed after the runtime has started must allow it, or the runtime "
+                       "must not use io_uring (BLZ_BACKEND=epoll)",
+                       blz_strerror(rc));
+        return true;
+    }
+}
+
 /* Never waits. True: there was something, or the kernel has not taken what there is to submit. */
 static bool look_at_ring(struct uring_driver *d)
 {
@@ -226,10 +265,8 @@ static bool look_at_ring(struct uring_driver *d)
         blz__uring_submit_put_off(d);
     if (blz_unlikely(d->starved))
         blz__uring_accept_retry(d);
-    if (is_worth_entering(d)) {
-        stat_entry(uring_base(d));
-        refused = io_uring_submit_and_get_events(&d->ring) < 0;
-    }
+    if (is_worth_entering(d))
+        refused = !enter_ring(d);
     return blz__uring_reap(d) || refused || d->put_off || d->starved;
 }
 

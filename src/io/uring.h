@@ -10,8 +10,7 @@
 struct uring_driver {
     epoll_set set; /* first: for sockets, and where the worker sleeps */
     struct io_uring ring;
-    bool enabled;       /* its thread has taken it over */
-    uint64_t thread;    /* that one */
+    uint64_t thread;    /* that uses the ring; 0: none so far */
     uint64_t in_flight; /* completions to come, cancel requests included */
     struct io *put_off; /* for lack of room in the submission queue */
     struct io *put_off_last;
@@ -41,7 +40,7 @@ static inline struct io *next_put_off(const struct io *io)
 /* ---- uring.c [owner] ---- */
 
 /* By the owner's thread, before it uses the ring. */
-void blz__uring_enable(struct uring_driver *d);
+void blz__uring_bind(struct uring_driver *d);
 
 /* ---- uring_submit.c [owner] ---- */
 

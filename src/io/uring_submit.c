@@ -23,8 +23,8 @@ struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d)
 {
     struct io_uring_sqe *sqe;
 
-    if (blz_unlikely(!d->enabled))
-        blz__uring_enable(d);
+    if (blz_unlikely(!d->thread))
+        blz__uring_bind(d);
     sqe = io_uring_get_sqe(&d->ring);
     if (blz_unlikely(!sqe)) {
         stat_entry(uring_base(d));
@@ -212,7 +212,7 @@ void blz__uring_let_go(blz__driver *driver)
 {
     struct uring_driver *d = uring_of(driver);
 
-    if (!d->enabled || io_uring_sq_ready(&d->ring) == 0)
+    if (io_uring_sq_ready(&d->ring) == 0)
         return;
     stat_entry(driver);
     io_uring_submit_and_get_events(&d->ring);

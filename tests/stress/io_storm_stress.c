@@ -274,10 +274,9 @@ static void no_memory_is_touched_when_it_is_ours_again(void **state)
 }
 
 /* The tasks move between more workers than there are processors, and so do the homes. */
-static void with_four_workers(const char *backend, bool coop)
+static void with_four_workers(const char *backend)
 {
-    blz_rt *rt = new_rt(
-        &(blz_options){.backend = backend, .workers = 4, .uring_coop = coop, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.backend = backend, .workers = 4, .watchdog_ns = -1});
 
     if (strcmp(blz_rt_backend(rt), backend) == 0)
         storm(rt);
@@ -288,10 +287,9 @@ static void no_memory_is_touched_with_many_workers(void **state)
 {
     (void)state;
     allow_seconds(100);
-    with_four_workers("io_uring", false);
-    with_four_workers("io_uring", true);
-    with_four_workers("epoll", false);
-    with_four_workers("poll", false);
+    with_four_workers("io_uring");
+    with_four_workers("epoll");
+    with_four_workers("poll");
 }
 
 int main(void)

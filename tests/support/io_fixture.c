@@ -17,10 +17,6 @@
 const struct io_config io_configs[] = {
     {"io_uring, 1 worker", {.backend = "io_uring", .workers = 1}},
     {"io_uring, 2 workers", {.backend = "io_uring", .workers = 2}},
-    {"io_uring with COOP_TASKRUN, 1 worker",
-     {.backend = "io_uring", .workers = 1, .uring_coop = true}},
-    {"io_uring with COOP_TASKRUN, 2 workers",
-     {.backend = "io_uring", .workers = 2, .uring_coop = true}},
     {"epoll, 1 worker", {.backend = "epoll", .workers = 1}},
     {"epoll, 2 workers", {.backend = "epoll", .workers = 2}},
     {"poll, 1 worker", {.backend = "poll", .workers = 1}},
@@ -35,7 +31,6 @@ static blz_rt *rt_with(const struct io_config *config, const blz_options *more)
 
     options.backend = config->options.backend;
     options.workers = config->options.workers;
-    options.uring_coop = config->options.uring_coop;
     rt = new_rt(&options);
     if (strcmp(blz_rt_backend(rt), options.backend) == 0) {
         if (getenv("TEST_VERBOSE"))

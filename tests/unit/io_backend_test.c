@@ -145,6 +145,18 @@ static int a_ring_that_cannot_be_set_up(void)
     return talk_on(NULL, "epoll", "io_uring was refused: not permitted", 0);
 }
 
+/* A kernel that does not signal a ring's eventfd: the call that registers it succeeds, and does
+ * nothing. */
+static int a_ring_that_wakes_nobody(void)
+{
+    enum { REGISTER_EVENTFD = 4, SUCCEEDS = 0 };
+
+    refuse(&(struct rule){SYS_io_uring_register, SUCCEEDS, REGISTER_EVENTFD}, 1);
+    if (talk_on(&(blz_options){.backend = "io_uring"}, "none", "do not wake", -ETIME) != 0)
+        return 4;
+    return talk_on(NULL, "epoll", "io_uring was refused: on this kernel its events do not wake", 0);
+}
+
 static int neither_ring_nor_epoll(void)
 {
     const struct rule rules[] = {{SYS_io_uring_setup, ENOSYS, ANY},
@@ -199,11 +211,6 @@ static int a_name_that_nobody_has(void)
     return talk_on(NULL, "none", "no such backend", -EINVAL);
 }
 
-static int before_deferred_work(void)
-{
-    return talk_on(&(blz_options){.backend = "io_uring", .uring_coop = true}, "io_uring", "", 0);
-}
-
 /* A ring locks this much. A user of whom there is nothing else has locked nothing so far. */
 enum { RING_BYTES = 84 * 1024 };
 
@@ -248,13 +255,13 @@ static const struct {
     {"no_descriptors", no_descriptors, false},
     {"a_ring_that_cannot_be_entered", a_ring_that_cannot_be_entered, true},
     {"a_ring_that_cannot_be_set_up", a_ring_that_cannot_be_set_up, true},
+    {"a_ring_that_wakes_nobody", a_ring_that_wakes_nobody, true},
     {"neither_ring_nor_epoll", neither_ring_nor_epoll, false},
     {"nothing_at_all", nothing_at_all, false},
     {"epoll_without_precise_waits", epoll_without_precise_waits, false},
     {"the_one_that_was_asked_for_is_refused", the_one_that_was_asked_for_is_refused, false},
     {"the_environment_names_one", the_environment_names_one, true},
     {"a_name_that_nobody_has", a_name_that_nobody_has, false},
-    {"before_deferred_work", before_deferred_work, true},
     {"locked_memory_for_some", locked_memory_for_some, true},
     {"locked_memory_for_all", locked_memory_for_all, true},
 };

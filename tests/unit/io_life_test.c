@@ -17,7 +17,6 @@
 
 static const struct io_config embeddable[] = {
     {"io_uring", {.backend = "io_uring", .embedded = true}},
-    {"io_uring with COOP_TASKRUN", {.backend = "io_uring", .embedded = true, .uring_coop = true}},
     {"epoll", {.backend = "epoll", .embedded = true}},
 };
 
@@ -84,10 +83,7 @@ static void read_a_byte(blz_rt *rt)
 
 static void free_another_one(blz_rt *rt, const blz_options *options)
 {
-    blz_options threads = {.backend = options->backend,
-                           .uring_coop = options->uring_coop,
-                           .workers = 1,
-                           .watchdog_ns = -1};
+    blz_options threads = {.backend = options->backend, .workers = 1, .watchdog_ns = -1};
     blz_rt *other = new_rt(&threads);
     struct pair pair;
 
