@@ -180,6 +180,7 @@ void blz__rt_end(blz_rt *rt)
     if (blz__load(&rt->started, ACQUIRE) && !blz__load(&rt->drained, ACQUIRE))
         return;
     stop_threads(rt);
+    visitors_await(&rt->visitors);
     for (uint32_t i = 0; i < rt->nr_workers; i++) {
         blz__worker_drop_timers(&rt->workers[i]);
         blz__worker_close_driver(&rt->workers[i]);

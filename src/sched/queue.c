@@ -108,10 +108,7 @@ void blz__rt_notify(blz_rt *rt)
     blz__parker_unpark(&rt->workers[index].parker);
 }
 
-/*
- * By another thread than its worker: as soon as the task can be run all tasks may end, and the
- * runtime with them, so a reference keeps it until we are through.
- */
+/* By any thread. One that is not the task's worker is a visitor: see visitors.h. */
 static BLZ_COLD void queue_pinned(blz_rt *rt, blz_task *task)
 {
     blz_worker *home = &rt->workers[task_ext(task)->pinned_to];
@@ -121,24 +118,24 @@ static BLZ_COLD void queue_pinned(blz_rt *rt, blz_task *task)
     if (home == blz__worker_current()) {
         blz__worker_push_back(home, task);
     } else {
-        blz_task_ref(task);
+        visitors_enter(&rt->visitors);
         blz__worker_mail(home, task);
-        blz_task_unref(task);
+        visitors_leave(&rt->visitors);
     }
 }
 
-/* By a thread that is no worker of the runtime: as above. */
+/* By a thread that is not a worker of the runtime. */
 static BLZ_NOINLINE void queue_foreign(blz_rt *rt, blz_task *task)
 {
     task_list one = {NULL, NULL, 0};
 
     if (rt_is_forked(rt))
         return; /* nobody would run it */
-    blz_task_ref(task);
+    visitors_enter(&rt->visitors);
     blz__store(&task->stamp, blz__clock_ticks(&rt->clock) | 1, RELAXED);
     task_list_append(&one, task);
     blz__rt_inject(rt, &one);
-    blz_task_unref(task);
+    visitors_leave(&rt->visitors);
 }
 
 static BLZ_INLINE void queue_task(blz_task *task)
@@ -211,11 +208,13 @@ void blz__worker_command(blz_worker *w, blz__op *op)
 {
     blz__op *head = blz__load(&w->commands, RELAXED);
 
+    visitors_enter(&w->rt->visitors); /* until then, the operation keeps the runtime */
     blz__plain_write(&op->next_command);
     do
         op->next_command = head;
     while (!blz__cas_weak(&w->commands, &head, op, RELEASE, RELAXED)); /* pairs with read_mail */
     blz__parker_unpark(&w->parker);
+    visitors_leave(&w->rt->visitors);
 }
 
 /* The stack is newest first: turn it round. */

@@ -5,6 +5,7 @@
 
 #include "sched/sched.h"
 #include "sched/test_clock.h"
+#include "sched/visitors.h"
 #include "sched/watchdog.h"
 #include "sched/worker.h"
 
@@ -38,6 +39,7 @@ struct blz_rt {
     blz__pool pool;
     idle_set idle;
     inject inject;
+    uint32_t visitors; /* threads from outside that wake a worker right now; see visitors.h */
     watchdog watchdog;
 
     /* threads that are not workers; under inject.lock, so that a spawn takes one lock */

@@ -63,9 +63,11 @@ void blz__rt_expect_callback(blz_rt *rt)
 
 void blz__rt_callback_done(blz_rt *rt)
 {
+    visitors_enter(&rt->visitors);                        /* a handle's owner may be any thread */
     blz__fetch_sub(&rt->callbacks, (uint64_t)1, RELEASE); /* pairs with check_drained */
     if (blz__load(&rt->phase, ACQUIRE) != RT_OPEN)        /* pairs with enter_phase */
         blz__rt_check_drained(rt);                        /* the workers may all have parked */
+    visitors_leave(&rt->visitors);
 }
 
 void blz__rt_check_drained(blz_rt *rt)

@@ -243,9 +243,13 @@ static BLZ_NOINLINE int spawn_remote(blz_rt *rt, const blz_spawn_args *args, con
         if (rc < 0)
             return rc;
     }
+    visitors_enter(&rt->visitors); /* the runtime may end with the new task */
     if (args->name || args->scope || size > COPY_UNDER_LOCK)
-        return spawn_remote_special(rt, args, frame, size, total);
-    return spawn_remote_plain(rt, frame, size, total, args->handle, origin_of(args, frame));
+        rc = spawn_remote_special(rt, args, frame, size, total);
+    else
+        rc = spawn_remote_plain(rt, frame, size, total, args->handle, origin_of(args, frame));
+    visitors_leave(&rt->visitors);
+    return rc;
 }
 
 /* More than any frame has, or less than nothing. */

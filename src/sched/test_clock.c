@@ -96,6 +96,7 @@ int64_t blz_now(void)
     return rt ? blz__rt_now(rt) : blz__clock_ns();
 }
 
+/* By a visitor, which has entered before it changed the clock: that may end the runtime. */
 static void wake_worker(blz_rt *rt)
 {
     blz__parker_unpark(&rt->workers[0].parker);
@@ -111,9 +112,11 @@ void blz__rt_release_clock(blz_rt *rt)
 {
     if (blz_likely(!rt->test_clock.on))
         return;
+    visitors_enter(&rt->visitors);
     /* release: what was held for; pairs with the acquire in blz__test_clock_skip */
     if (blz__fetch_sub(&rt->test_clock.holds, (uint64_t)1, RELEASE) == 1)
         wake_worker(rt);
+    visitors_leave(&rt->visitors);
 }
 
 static int check_clock(const blz_rt *rt)
@@ -128,8 +131,10 @@ static int set_running(blz_rt *rt, bool run)
     int rc = check_clock(rt);
 
     if (rc == 0) {
+        visitors_enter(&rt->visitors);
         blz__test_clock_run(&rt->test_clock, run);
         wake_worker(rt);
+        visitors_leave(&rt->visitors);
     }
     return rc;
 }
@@ -151,8 +156,10 @@ int blz_clock_advance(blz_rt *rt, int64_t ns)
     if (rc == 0 && ns < 0)
         rc = -EINVAL;
     if (rc == 0) {
+        visitors_enter(&rt->visitors);
         blz__test_clock_advance(&rt->test_clock, ns);
         wake_worker(rt);
+        visitors_leave(&rt->visitors);
     }
     return rc;
 }

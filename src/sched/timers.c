@@ -46,15 +46,16 @@ int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt)
     blz_worker *self = blz__worker_current();
     bool mine = self && self->rt == rt;
     blz_worker *home = mine ? self : rt->workers;
-    int rc = start_for_timers(rt);
+    int rc;
 
-    if (rc < 0)
-        return rc;
-    if (timer_is_armed(timer))
-        return -EBUSY;
-    if (blz__wheel_insert(&home->wheel, timer, deadline_ns, mine) && !mine)
+    visitors_enter(&rt->visitors); /* the runtime may end when the timer has fired */
+    rc = start_for_timers(rt);
+    if (rc == 0 && timer_is_armed(timer))
+        rc = -EBUSY;
+    if (rc == 0 && blz__wheel_insert(&home->wheel, timer, deadline_ns, mine) && !mine)
         blz__parker_unpark(&home->parker);
-    return 0;
+    visitors_leave(&rt->visitors);
+    return rc;
 }
 
 bool blz__timer_stop(blz_timer *timer, blz_cx *cx)
@@ -75,27 +76,32 @@ bool blz__timer_disarm(blz_timer *timer)
     return !rt_is_forked(home->rt) && blz__wheel_remove(timer, home == blz__worker_current());
 }
 
+/* By another thread than the timer's worker: the runtime may end when the timer has fired. */
+static bool move_from_outside(blz_timer *timer, int64_t deadline_ns, blz_worker *home)
+{
+    blz_rt *rt = home->rt;
+    int rc;
+
+    visitors_enter(&rt->visitors);
+    rc = blz__wheel_reset(timer, deadline_ns, false);
+    if (rc == WHEEL_RESET_WAKE)
+        blz__parker_unpark(&home->parker);
+    visitors_leave(&rt->visitors);
+    return rc != WHEEL_RESET_LATE;
+}
+
 bool blz__timer_move(blz_timer *timer, int64_t deadline_ns)
 {
     blz_worker *home;
-    bool mine;
 
     if (!timer_is_armed(timer))
         return false;
     home = worker_of(timer); /* before the reset: then it may fire, and be armed elsewhere */
     if (rt_is_forked(home->rt))
         return false;
-    mine = home == blz__worker_current();
-    switch (blz__wheel_reset(timer, deadline_ns, mine)) {
-    case WHEEL_RESET_WAKE:
-        if (!mine)
-            blz__parker_unpark(&home->parker);
-        return true;
-    case WHEEL_RESET_DONE:
-        return true;
-    default:
-        return false;
-    }
+    if (home != blz__worker_current())
+        return move_from_outside(timer, deadline_ns, home);
+    return blz__wheel_reset(timer, deadline_ns, true) != WHEEL_RESET_LATE;
 }
 
 /* ---- firing ---- */
