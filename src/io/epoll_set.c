@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/panic.h"
+#include "base/sys.h"
 #include "io/wake.h"
 
 #include <errno.h>
@@ -160,13 +161,25 @@ int blz__epoll_set_wait(epoll_set *set, int max, int64_t deadline_ns)
     }
 }
 
+/*
+ * A wait may be interrupted, so there may have to be several. A thread that was stopped until after
+ * the deadline looks twice: the first look takes it into the kernel, which may have something to
+ * do for a ring on the way out.
+ */
+int blz__epoll_set_try_wake(epoll_set *set)
+{
+    int64_t deadline_ns = blz__clock_ns() + 200 * BLZ_MSEC;
+    int n = 0;
+
+    for (int late = 0; n == 0 && late < 2; late += blz__clock_ns() >= deadline_ns)
+        n = blz__epoll_set_wait(set, 1, deadline_ns);
+    return n < 0 ? n : n == 0 ? -ETIME : 0;
+}
+
 int blz__epoll_set_probe(epoll_set *set)
 {
-    int n;
-
     blz__wake_send(set->wake_fd);
-    n = blz__epoll_set_wait(set, 1, 0);
-    return n < 0 ? n : n == 0 ? -ETIME : 0;
+    return blz__epoll_set_try_wake(set);
 }
 
 /* ---- edges ---- */

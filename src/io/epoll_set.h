@@ -31,8 +31,11 @@ int blz__epoll_set_open(epoll_set *set, const blz__driver_ops *ops, const blz_op
                         const blz_allocator *allocator);
 void blz__epoll_set_close(epoll_set *set);
 
-/* Whether the set reports the wake-up. 0 or a negative errno. [any thread, before it is used] */
+/* Whether the set reports the wake-up that is sent: 0, -ETIME: not within 200 ms, or another
+ * negative errno. The second function leaves the sending to the caller. [any thread, before it is
+ * used] */
 int blz__epoll_set_probe(epoll_set *set);
+int blz__epoll_set_try_wake(epoll_set *set);
 
 /*
  * Waits up to the deadline for at most `max` events, and leaves them in set->events. The number of

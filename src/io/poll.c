@@ -7,6 +7,7 @@
  */
 #include "base/alloc.h"
 #include "base/panic.h"
+#include "base/sys.h"
 #include "io/io.h"
 #include "io/wake.h"
 
@@ -239,10 +240,12 @@ static int wait_for_events(struct poll_driver *d, int64_t deadline_ns)
 static int poll_probe(blz__driver *driver)
 {
     struct poll_driver *d = driver_of(driver);
-    int n;
+    int64_t deadline_ns = blz__clock_ns() + 200 * BLZ_MSEC;
+    int n = 0;
 
     blz__wake_send(d->wake_fd);
-    n = wait_for_events(d, 0);
+    for (int late = 0; n == 0 && late < 2; late += blz__clock_ns() >= deadline_ns)
+        n = wait_for_events(d, deadline_ns); /* again after an interruption */
     return n < 0 ? n : n == 0 ? -ETIME : 0;
 }
 

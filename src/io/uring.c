@@ -160,6 +160,12 @@ static void uring_close(blz__driver *driver)
 
 /* ---- probing ---- */
 
+/* Whether the same entry may succeed later: the kernel lacks memory, or room for completions. */
+static bool is_transient(int rc)
+{
+    return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc == -ENOMEM;
+}
+
 /* Enters the ring once: a filter may let a ring be made, and refuse the calls that use it. */
 static int try_to_enter(struct uring_driver *d)
 {
@@ -168,7 +174,7 @@ static int try_to_enter(struct uring_driver *d)
     io_uring_prep_nop(io_uring_get_sqe(&d->ring));
     do
         rc = io_uring_submit_and_wait(&d->ring, 1);
-    while (rc == -EINTR);
+    while (is_transient(rc));
     if (rc >= 0)
         io_uring_cq_advance(&d->ring, io_uring_cq_ready(&d->ring));
     return rc < 0 ? rc : 0;
@@ -182,21 +188,15 @@ static int try_to_enter(struct uring_driver *d)
 static int try_to_sleep(struct uring_driver *d)
 {
     struct __kernel_timespec soon = {.tv_nsec = BLZ_MSEC / 10};
-    int64_t deadline_ns = blz__clock_ns() + 200 * BLZ_MSEC;
-    int rc, late = 0;
+    int rc;
 
     while (blz__epoll_set_wait(&d->set, 1, 0) > 0)
         ; /* the wake-up by the entry above */
     io_uring_prep_timeout(io_uring_get_sqe(&d->ring), &soon, 0, 0);
-    rc = io_uring_submit(&d->ring);
-    if (rc < 0)
-        return rc;
-    /* A thread that was stopped until after the deadline looks twice: the first look takes it into
-     * the kernel, which signals the eventfd on the way out. */
-    for (; late < 2; late += blz__clock_ns() >= deadline_ns)
-        if (blz__epoll_set_wait(&d->set, 1, deadline_ns) > 0)
-            return 0;
-    return -ETIME;
+    do
+        rc = io_uring_submit(&d->ring);
+    while (is_transient(rc));
+    return rc < 0 ? rc : blz__epoll_set_try_wake(&d->set);
 }
 
 static int uring_probe(blz__driver *driver)
@@ -237,23 +237,17 @@ static bool enter_ring(struct uring_driver *d)
 
     stat_entry(uring_base(d));
     rc = io_uring_submit_and_get_events(&d->ring);
-    switch (rc) {
-    case -EINTR:
-    case -EAGAIN: /* no memory for a request */
-    case -EBUSY:  /* completions have to be reaped first */
-    case -ENOMEM:
-        return false;
-    case -EBADR:
+    if (blz_likely(rc >= 0))
+        return true;
+    if (rc == -EBADR)
         blz__panic("the kernel had no memory for a completion, and lost it: an operation would "
                    "wait for ever");
-    default:
-        if (rc < 0)
-            blz__panic("the kernel refuses io_uring_enter (%s); a system call filter that is "
-                       "installed after the runtime has started must allow it, or the runtime "
-                       "must not use io_uring (BLZ_BACKEND=epoll)",
-                       blz_strerror(rc));
-        return true;
-    }
+    if (!is_transient(rc))
+        blz__panic("the kernel refuses io_uring_enter (%s); a system call filter that is installed "
+                   "after the runtime has started must allow it, or the runtime must not use "
+                   "io_uring (BLZ_BACKEND=epoll)",
+                   blz_strerror(rc));
+    return false;
 }
 
 /* Never waits. True: there was something, or the kernel has not taken what there is to submit. */

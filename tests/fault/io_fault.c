@@ -143,16 +143,16 @@ static const struct fault everywhere[] = {
 };
 
 static const struct fault of_epoll[] = {
-    {FAULTY_EPOLL_CREATE1, EMFILE, MAY_BE_TOLD},
-    {FAULTY_EPOLL_CTL, ENOSPC, MAY_BE_TOLD},
-    {FAULTY_EPOLL_PWAIT2, EINTR, IS_MADE_UP_FOR},
-    {FAULTY_EPOLL_PWAIT2, ENOSYS, IS_MADE_UP_FOR},
+    {FAULTY_EPOLL_CREATE1, EMFILE, MAY_BE_TOLD},  {FAULTY_EPOLL_CTL, ENOSPC, MAY_BE_TOLD},
+    {FAULTY_EPOLL_PWAIT2, EINTR, IS_MADE_UP_FOR}, {FAULTY_EPOLL_PWAIT2, ENOSYS, IS_MADE_UP_FOR},
+    {FAULTY_EPOLL_PWAIT2, EPERM, IS_MADE_UP_FOR},
 };
 
 static const struct fault of_readiness[] = {
     {FAULTY_ACCEPT4, ENFILE, MAY_BE_TOLD},  {FAULTY_ACCEPT4, EINTR, IS_MADE_UP_FOR},
     {FAULTY_CONNECT, ENETUNREACH, IS_TOLD}, {FAULTY_PPOLL, EINTR, IS_MADE_UP_FOR},
     {FAULTY_PPOLL, ENOMEM, IS_MADE_UP_FOR}, {FAULTY_PPOLL, EINVAL, IS_MADE_UP_FOR},
+    {FAULTY_PPOLL, EPERM, IS_MADE_UP_FOR},
 };
 
 static const struct fault of_ring[] = {
@@ -228,16 +228,6 @@ static void every_call_fails_in_turn(void **state)
         else
             fail_all(&io_configs[i], of_readiness, COUNT(of_readiness));
     }
-}
-
-/* The kernel is too old for it: the next mode is taken, each time a ring is made. */
-static void a_mode_that_the_kernel_does_not_know_is_done_without(void **state)
-{
-    const struct fault no_mode = {FAULTY_URING_INIT, EINVAL, IS_MADE_UP_FOR};
-
-    (void)state;
-    if (is_used(&io_configs[0]))
-        fail_in_turn(&io_configs[0], &no_mode, 0);
 }
 
 /* So small a ring is full all the time. */
@@ -341,7 +331,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_call_fails_in_turn),
-        TEST(a_mode_that_the_kernel_does_not_know_is_done_without),
         TEST(a_ring_without_room_takes_it_later),
         TEST(a_request_to_end_waits_for_room),
         TEST(every_allocation_fails_in_turn),

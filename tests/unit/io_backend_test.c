@@ -6,58 +6,16 @@
  */
 #include "io_fixture.h"
 
+#include "filter.h"
 #include "talk.h"
 
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* ---- the filter ---- */
-
-enum { MAX_RULES = 4, ANY = -1 };
-
-/* Makes a system call fail; `second`: only if its second argument is that. */
-struct rule {
-    int call, error, second;
-};
-
-#define LOAD(field) \
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))
-#define FAIL(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)(error))
-
-static void refuse(const struct rule *rules, int count)
-{
-    struct sock_filter code[5 * MAX_RULES + 1];
-    unsigned short len = 0;
-
-    for (int i = 0; i < count; i++) {
-        code[len++] = (struct sock_filter)LOAD(nr);
-        code[len++] =
-            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rules[i].call, 0, 3);
-        code[len++] = (struct sock_filter)LOAD(args[1]);
-        code[len++] = rules[i].second == ANY
-                          ? (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0, 0, 1)
-                          : (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-                                                         (uint32_t)rules[i].second, 0, 1);
-        code[len++] = (struct sock_filter)FAIL(rules[i].error);
-    }
-    code[len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &(struct sock_fprog){len, code}) == 0);
-}
-
-static void refuse_one(int call, int error)
-{
-    refuse(&(struct rule){call, error, ANY}, 1);
-}
 
 /* ---- talking ---- */
 
@@ -98,50 +56,50 @@ static int talk_on(const blz_options *given, const char *backend, const char *wo
 
 static int no_permission(void)
 {
-    refuse_one(SYS_io_uring_setup, EPERM);
+    refuse_call(SYS_io_uring_setup, EPERM);
     return talk_on(NULL, "epoll", "io_uring was refused: not permitted", 0);
 }
 
 static int no_such_call(void)
 {
-    refuse_one(SYS_io_uring_setup, ENOSYS);
+    refuse_call(SYS_io_uring_setup, ENOSYS);
     return talk_on(NULL, "epoll", "the kernel does not have it", 0);
 }
 
 static int too_old(void)
 {
-    refuse_one(SYS_io_uring_setup, EINVAL);
+    refuse_call(SYS_io_uring_setup, EINVAL);
     return talk_on(NULL, "epoll", "too old", 0);
 }
 
 static int no_locked_memory(void)
 {
-    refuse_one(SYS_io_uring_setup, ENOMEM);
+    refuse_call(SYS_io_uring_setup, ENOMEM);
     return talk_on(NULL, "epoll", "locked memory", 0);
 }
 
 static int security_module(void)
 {
-    refuse_one(SYS_io_uring_setup, EACCES);
+    refuse_call(SYS_io_uring_setup, EACCES);
     return talk_on(NULL, "epoll", "security module", 0);
 }
 
 /* Not the backend's fault: a program that is short of descriptors is told. */
 static int no_descriptors(void)
 {
-    refuse_one(SYS_io_uring_setup, EMFILE);
+    refuse_call(SYS_io_uring_setup, EMFILE);
     return talk_on(NULL, "none", "too many open files", -EMFILE);
 }
 
 static int a_ring_that_cannot_be_entered(void)
 {
-    refuse_one(SYS_io_uring_enter, EPERM);
+    refuse_call(SYS_io_uring_enter, EPERM);
     return talk_on(NULL, "epoll", "io_uring was refused: not permitted", 0);
 }
 
 static int a_ring_that_cannot_be_set_up(void)
 {
-    refuse_one(SYS_io_uring_register, EPERM);
+    refuse_call(SYS_io_uring_register, EPERM);
     return talk_on(NULL, "epoll", "io_uring was refused: not permitted", 0);
 }
 
@@ -151,7 +109,7 @@ static int a_ring_that_wakes_nobody(void)
 {
     enum { REGISTER_EVENTFD = 4, SUCCEEDS = 0 };
 
-    refuse(&(struct rule){SYS_io_uring_register, SUCCEEDS, REGISTER_EVENTFD}, 1);
+    refuse_calls(&(struct filter_rule){SYS_io_uring_register, SUCCEEDS, REGISTER_EVENTFD}, 1);
     if (talk_on(&(blz_options){.backend = "io_uring"}, "none", "do not wake", -ETIME) != 0)
         return 4;
     return talk_on(NULL, "epoll", "io_uring was refused: on this kernel its events do not wake", 0);
@@ -159,24 +117,24 @@ static int a_ring_that_wakes_nobody(void)
 
 static int neither_ring_nor_epoll(void)
 {
-    const struct rule rules[] = {{SYS_io_uring_setup, ENOSYS, ANY},
-                                 {SYS_epoll_create1, ENOSYS, ANY}};
+    const struct filter_rule rules[] = {{SYS_io_uring_setup, ENOSYS, FILTER_ANY},
+                                 {SYS_epoll_create1, ENOSYS, FILTER_ANY}};
 
-    refuse(rules, 2);
+    refuse_calls(rules, 2);
     return talk_on(NULL, "poll", "epoll was refused", 0);
 }
 
 static int nothing_at_all(void)
 {
-    const struct rule rules[] = {{SYS_io_uring_setup, ENOSYS, ANY}, {SYS_eventfd2, ENOSYS, ANY}};
+    const struct filter_rule rules[] = {{SYS_io_uring_setup, ENOSYS, FILTER_ANY}, {SYS_eventfd2, ENOSYS, FILTER_ANY}};
 
-    refuse(rules, 2);
+    refuse_calls(rules, 2);
     return talk_on(NULL, "none", "no backend works", -ENOSYS);
 }
 
 static int epoll_without_precise_waits(void)
 {
-    refuse_one(SYS_epoll_pwait2, ENOSYS);
+    refuse_call(SYS_epoll_pwait2, ENOSYS);
     return talk_on(&(blz_options){.backend = "epoll"}, "epoll", "asked for by options", 0);
 }
 
@@ -184,7 +142,7 @@ static int the_one_that_was_asked_for_is_refused(void)
 {
     blz_rt *rt;
 
-    refuse_one(SYS_io_uring_setup, EPERM);
+    refuse_call(SYS_io_uring_setup, EPERM);
     if (blz_rt_new(&rt, &(blz_options){.backend = "io_uring", .embedded = true}) != -EPERM)
         return 1;
     return talk_on(&(blz_options){.backend = "io_uring"}, "none", "not permitted", -EPERM);
