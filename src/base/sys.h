@@ -7,9 +7,19 @@
 #ifndef BLZ_BASE_SYS_H
 #define BLZ_BASE_SYS_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * Whether an errno may mean that the system does not have a call, or that a system call filter
+ * refuses it. The caller then does it by an older call, which gives the real error if there is one.
+ */
+static inline bool sys_is_refused(int error)
+{
+    return error == ENOSYS || error == EPERM || error == EACCES;
+}
 
 /*
  * Sleeps while *word == expected, without a time limit. May return early for no reason; the caller

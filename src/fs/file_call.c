@@ -13,6 +13,8 @@
  */
 #include "fs/file.h"
 
+#include "base/sys.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -27,6 +29,17 @@ static int direction_of(const struct io *io)
     return io->op.kind == IO_FILE_WRITE || io->op.kind == IO_FILE_WRITEV ? FD_OUT : FD_IN;
 }
 
+/* Where a filter refuses the calls with flags. */
+static BLZ_COLD ssize_t transfer_by_old_call(const struct io *io, int fd, const struct iovec *iov,
+                                             int count)
+{
+    off_t offset = (off_t)io->offset;
+
+    if (direction_of(io) == FD_OUT)
+        return offset < 0 ? writev(fd, iov, count) : pwritev(fd, iov, count, offset);
+    return offset < 0 ? readv(fd, iov, count) : preadv(fd, iov, count, offset);
+}
+
 /* One read or write. The offset -1 means the position, here as everywhere. */
 static int64_t transfer(const struct io *io, int fd, int flags)
 {
@@ -36,10 +49,12 @@ static int64_t transfer(const struct io *io, int fd, int flags)
     int count = vectored ? (int)io_clamp(io->len) : 1;
     ssize_t n;
 
-    do
+    do {
         n = direction_of(io) == FD_OUT ? pwritev2(fd, iov, count, (off_t)io->offset, flags)
                                        : preadv2(fd, iov, count, (off_t)io->offset, flags);
-    while (n < 0 && errno == EINTR);
+        if (blz_unlikely(n < 0 && flags == 0 && sys_is_refused(errno)))
+            n = transfer_by_old_call(io, fd, iov, count);
+    } while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n;
 }
 
@@ -60,7 +75,7 @@ static int64_t try_transfer(const struct io *io, int fd)
     if (!(seen & FD_READY))
         return -EAGAIN;
     n = transfer(io, fd, seen & FD_ENDED ? 0 : RWF_NOWAIT);
-    if (blz_likely(n != -EOPNOTSUPP && n != -ENOSYS) || (seen & FD_ENDED))
+    if (blz_likely(n >= 0 || (n != -EOPNOTSUPP && !sys_is_refused((int)-n))) || (seen & FD_ENDED))
         return n;
     seen = is_all_memory(fd) ? FD_READY | FD_ENDED : 0;
     blz__store(hint, seen, RELAXED);

@@ -2,6 +2,8 @@
 /* What the system tells about a file, in our words; and times in its. */
 #include "fs/file.h"
 
+#include "base/sys.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -62,6 +64,38 @@ static void translate(blz_metadata *out, const struct statx *x)
     };
 }
 
+static int64_t ns_of_old(const struct timespec *t)
+{
+    return ns_of(&(struct statx_timestamp){.tv_sec = t->tv_sec, .tv_nsec = (uint32_t)t->tv_nsec});
+}
+
+/* Where a filter refuses statx: without the time of creation. */
+static BLZ_COLD int get_by_stat(int dir, const char *path, int flags, blz_metadata *out)
+{
+    struct stat s;
+
+    if (fstatat(dir, path, &s, flags) < 0)
+        return -errno;
+    *out = (blz_metadata){
+        .type = type_of(s.st_mode),
+        .mode = s.st_mode & 07777u,
+        .size = s.st_size,
+        .blocks = s.st_blocks,
+        .block_size = (uint32_t)s.st_blksize,
+        .uid = s.st_uid,
+        .gid = s.st_gid,
+        .links = (uint32_t)s.st_nlink,
+        .device = s.st_dev,
+        .inode = s.st_ino,
+        .special = s.st_rdev,
+        .accessed_ns = ns_of_old(&s.st_atim),
+        .modified_ns = ns_of_old(&s.st_mtim),
+        .changed_ns = ns_of_old(&s.st_ctim),
+        .created_ns = INT64_MIN,
+    };
+    return 0;
+}
+
 int blz__metadata_get(int dir, const char *path, int flags, blz_metadata *out)
 {
     struct statx x;
@@ -71,7 +105,7 @@ int blz__metadata_get(int dir, const char *path, int flags, blz_metadata *out)
         rc = statx(dir, path, flags, STATX_BASIC_STATS | STATX_BTIME, &x);
     while (rc < 0 && errno == EINTR);
     if (rc < 0)
-        return -errno;
+        return sys_is_refused(errno) ? get_by_stat(dir, path, flags, out) : -errno;
     translate(out, &x);
     return 0;
 }

@@ -10,6 +10,8 @@
 #include "io/call.h"
 #include "io/io.h"
 
+#include "base/sys.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -42,7 +44,7 @@ static int ready_events(int fd, short wanted)
 /* Of a call with RWF_NOWAIT: whether it is not to be had for this descriptor. */
 static bool has_no_flag(ssize_t n)
 {
-    return n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS);
+    return n < 0 && (errno == EOPNOTSUPP || sys_is_refused(errno));
 }
 
 static ssize_t read_plain(const struct io *io, int fd, const struct iovec *iov, int count)

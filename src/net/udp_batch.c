@@ -8,6 +8,8 @@
 
 #include "net/msg.h"
 
+#include "base/sys.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -66,6 +68,15 @@ static void finish_recv(struct batch *b, blz_datagram *datagrams, unsigned count
     }
 }
 
+/* Where a filter refuses recvmmsg: one at a time. */
+static BLZ_COLD int receive_one(struct batch *b, int fd)
+{
+    ssize_t n = recvmsg(fd, &b->headers[0].msg_hdr, MSG_DONTWAIT);
+
+    b->headers[0].msg_len = (unsigned)n;
+    return n < 0 ? -1 : 1;
+}
+
 static int64_t call_recvmmsg(struct io *io, int fd)
 {
     const struct msg *m = (const struct msg *)(void *)io;
@@ -73,9 +84,11 @@ static int64_t call_recvmmsg(struct io *io, int fd)
     int n;
 
     prepare_recv(&batch, m->items, batch_size(m));
-    do
+    do {
         n = recvmmsg(fd, batch.headers, batch_size(m), MSG_DONTWAIT, NULL);
-    while (n < 0 && errno == EINTR);
+        if (blz_unlikely(n < 0 && sys_is_refused(errno)))
+            n = receive_one(&batch, fd);
+    } while (n < 0 && errno == EINTR);
     if (n < 0)
         return -errno;
     finish_recv(&batch, m->items, (unsigned)n);
@@ -98,6 +111,12 @@ static void prepare_send(struct batch *b, const blz_datagram *datagrams, unsigne
     }
 }
 
+/* Where a filter refuses sendmmsg: one at a time. */
+static BLZ_COLD int send_one(const struct batch *b, int fd)
+{
+    return sendmsg(fd, &b->headers[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 1;
+}
+
 static int64_t call_sendmmsg(struct io *io, int fd)
 {
     const struct msg *m = (const struct msg *)(void *)io;
@@ -105,9 +124,11 @@ static int64_t call_sendmmsg(struct io *io, int fd)
     int n;
 
     prepare_send(&batch, m->items, batch_size(m));
-    do
+    do {
         n = sendmmsg(fd, batch.headers, batch_size(m), MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
+        if (blz_unlikely(n < 0 && sys_is_refused(errno)))
+            n = send_one(&batch, fd);
+    } while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n;
 }
 

@@ -20,6 +20,7 @@
 #include "stream/transfer.h"
 
 #include "base/alloc.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,6 +99,12 @@ static int move_kept(struct transfer *t, int to, int64_t *moved)
     return 0;
 }
 
+/* Of an error: the kernel, or a filter, does not want to move these bytes. */
+static bool is_unsuitable(int error)
+{
+    return error == EINVAL || sys_is_refused(error);
+}
+
 static int move_bulk(struct transfer *t, int from, int to, int64_t *moved);
 
 /* Another helping was full. Without a pipe things go on as they are. */
@@ -173,7 +180,7 @@ static int move_bulk(struct transfer *t, int from, int to, int64_t *moved)
     ssize_t n = splice_now(from, t->pipe[1], up_to(t, PIPE_MAX));
     int64_t rc;
 
-    if (n < 0 && errno == EINVAL) {
+    if (n < 0 && is_unsuitable(errno)) {
         t->no_splice = true;
         t->move = move_small;
         return move_small(t, from, to, moved);
@@ -283,7 +290,7 @@ static int64_t step(struct transfer *t, int from, int to)
     while (rc == -EINTR || (rc == 0 && moved < QUANTUM && !has_ended(t)))
         rc = move_some(t, from, to, &moved);
     t->begun |= moved > 0;
-    if (!t->begun && rc == -EINVAL)
+    if (!t->begun && rc < 0 && is_unsuitable((int)-rc))
         return -EOPNOTSUPP;
     if (moved == 0)
         return rc;

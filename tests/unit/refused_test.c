@@ -217,7 +217,7 @@ BLZ_ASYNC(sends_datagrams)
     check(blz_udp_local_addr(&self->socket, &here) == 0);
     address(self, &here);
     BLZ_AWAIT(self->rc, blz_udp_send_batch(&self->msg, &self->socket, self->datagrams, 2));
-    check(self->rc == 2);
+    check(self->rc >= 1); /* as many as the system takes at a time */
     BLZ_AWAIT(self->rc, blz_udp_recv_batch(&self->msg, &self->socket, self->datagrams, 2));
     check(self->rc >= 1);
     blz_udp_close(&self->socket);
@@ -236,11 +236,19 @@ static void use_everything(blz_rt *rt)
 
 /* ---- processes ---- */
 
+enum { NONE = -1 };
+
 struct refusal {
-    int call, error;
+    int calls[3], error;
     const char *backend;
     bool late; /* when the runtime has started */
 };
+
+static void refuse(const struct refusal *refusal)
+{
+    for (int i = 0; i < 3 && refusal->calls[i] != NONE; i++)
+        refuse_call(refusal->calls[i], refusal->error);
+}
 
 static void use_everything_under(const struct refusal *refusal)
 {
@@ -249,11 +257,11 @@ static void use_everything_under(const struct refusal *refusal)
 
     snprintf(dir, sizeof dir, "/tmp/blitz-refused-%d", (int)getpid());
     if (!refusal->late)
-        refuse_call(refusal->call, refusal->error);
+        refuse(refusal);
     check(blz_rt_new(&rt, &options) == 0);
     if (refusal->late) {
         use_everything(rt);
-        refuse_call(refusal->call, refusal->error);
+        refuse(refusal);
     }
     use_everything(rt);
     check(blz_rt_free(rt) == 0);
@@ -303,7 +311,6 @@ static const struct {
     {"membarrier", SYS_membarrier},
     {"openat2", SYS_openat2},
     {"pidfd_open", SYS_pidfd_open},
-    {"pidfd_send_signal", SYS_pidfd_send_signal},
     {"sched_setaffinity", SYS_sched_setaffinity},
     {"sched_getaffinity", SYS_sched_getaffinity},
     {"copy_file_range", SYS_copy_file_range},
@@ -331,8 +338,9 @@ static void works_without(size_t which, bool late)
 
     for (int b = 0; b < 3; b++)
         for (int e = 0; e < 2; e++, n++)
-            pids[n] = start(&(struct refusal){optional[which].call, errors[e], backends[b], late},
-                            &errs[n]);
+            pids[n] =
+                start(&(struct refusal){{optional[which].call, NONE}, errors[e], backends[b], late},
+                      &errs[n]);
     while (n-- > 0)
         if (finish(pids[n], errs[n], said, sizeof said) != 0)
             fail_msg("%s refused with %d, %s, backend %s: %s", optional[which].name, errors[n % 2],
@@ -351,10 +359,43 @@ static void everything_works_without_the_calls_that_are_optional(void **state)
     }
 }
 
+/* ---- calls that it stands on ---- */
+
+static const struct {
+    struct refusal refusal;
+    const char *sentence;
+} needed[] = {
+    {{{SYS_io_uring_enter, NONE}, EPERM, NULL, true}, "refuses io_uring_enter"},
+    {{{SYS_io_uring_enter, NONE}, ENOSYS, NULL, true}, "refuses io_uring_enter"},
+    {{{SYS_io_uring_enter, NONE}, EBADR, NULL, true}, "no memory for a completion"},
+    {{{SYS_epoll_pwait2, SYS_epoll_pwait, SYS_epoll_wait}, EPERM, NULL, true}, "(epoll_wait: "},
+    {{{SYS_epoll_pwait2, SYS_epoll_pwait, SYS_epoll_wait}, ENOSYS, "epoll", true}, "(epoll_wait: "},
+    {{{SYS_ppoll, SYS_poll, NONE}, EPERM, "poll", true}, "(poll: "},
+};
+
+static void the_program_ends_with_a_sentence_if_a_call_that_it_stands_on_is_refused(void **state)
+{
+    char said[512];
+    int err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        bool ring = needed[i].refusal.calls[0] == SYS_io_uring_enter;
+        if (ring && !uring_works())
+            continue;
+        pid_t pid = start(&needed[i].refusal, &err);
+        int status = finish(pid, err, said, sizeof said);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT ||
+            !strstr(said, needed[i].sentence))
+            fail_msg("number %zu: status %#x: %s", i, (unsigned)status, said);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(everything_works_without_the_calls_that_are_optional),
+        TEST(the_program_ends_with_a_sentence_if_a_call_that_it_stands_on_is_refused),
     };
 
     return RUN_TESTS(tests);
