@@ -6,7 +6,7 @@
  * - counts it, and tells the program which task it is;
  * - takes what the worker kept to itself (its LIFO slot and yielded tasks) and puts it where others
  *   find it, and wakes one of them if the worker's ring has tasks too;
- * - fires its timers that are due.
+ * - fires its timers that wake a task; callbacks wait for the worker.
  *
  * The workers do nothing for this but count. When all of them are parked it goes to sleep
  * without a time limit; the first that wakes up wakes it.

@@ -28,6 +28,10 @@
  * and its state becomes FIRED, in this order and by a release store. From then on nobody here
  * touches it: whoever sees FIRED may reuse it at once, also without the lock. Targets are woken
  * and called by the caller of `collect`, without the lock.
+ *
+ * While the owner is stuck in a poll, the watchdog fires its timers. A callback must not run in
+ * parallel to that poll, and needs the owner's runtime around it, so the watchdog leaves callbacks
+ * armed: they move to the list WHEEL_LATE, in their order, which the owner fires first.
  */
 #include "time/wheel.h"
 
@@ -133,7 +137,7 @@ static void unlink_timer(blz__wheel *wheel, blz_timer *timer)
         timer->next->prev = timer->prev;
     else
         slot->last = timer->prev;
-    if (!slot->first && timer->slot != WHEEL_NEVER)
+    if (!slot->first && timer->slot < WHEEL_NEVER)
         wheel->occupied[timer->slot / WHEEL_SLOTS] &= ~((uint64_t)1 << (timer->slot % WHEEL_SLOTS));
 }
 
@@ -167,9 +171,10 @@ static int64_t find_next(blz__wheel *wheel)
 {
     uint64_t begins;
     unsigned level;
+    const blz_timer *late = wheel->slots[WHEEL_LATE].first;
     const wheel_slot *slot = first_slot(wheel, &level, &begins);
 
-    set_next(wheel, slot ? tick_ns(slot->min) : INT64_MAX);
+    set_next(wheel, late ? tick_ns(late->tick) : slot ? tick_ns(slot->min) : INT64_MAX);
     return wheel->next_ns;
 }
 
@@ -311,18 +316,43 @@ static void spread(blz__wheel *wheel, wheel_slot *slot, unsigned level)
     }
 }
 
+/* Another thread fires: a callback that is due stays armed, in the list that the owner fires first. */
+static void keep_for_owner(blz__wheel *wheel, blz_timer *timer)
+{
+    unlink_timer(wheel, timer);
+    timer->slot = WHEEL_LATE;
+    append(&wheel->slots[WHEEL_LATE], timer);
+}
+
+/* Under the lock: takes out the timers of a slot that is due, up to `max`. */
+static size_t fire_slot(blz__wheel *wheel, wheel_slot *slot, wheel_fired *fired, size_t max,
+                        bool owner)
+{
+    size_t n = 0;
+
+    while (slot->first && n < max) {
+        if (blz_unlikely(slot->first->calls && !owner))
+            keep_for_owner(wheel, slot->first);
+        else
+            fire(wheel, slot->first, &fired[n++]);
+    }
+    return n;
+}
+
 static uint64_t clamp(uint64_t tick, uint64_t low, uint64_t high)
 {
     return tick < low ? low : tick > high ? high : tick;
 }
 
 /* Under the lock: takes out what is due up to tick `now`. */
-static size_t collect(blz__wheel *wheel, uint64_t now, wheel_fired *fired, size_t max)
+static size_t collect(blz__wheel *wheel, uint64_t now, wheel_fired *fired, size_t max, bool owner)
 {
     uint64_t begins;
     unsigned level;
     size_t n = 0;
 
+    if (owner)
+        n = fire_slot(wheel, &wheel->slots[WHEEL_LATE], fired, max, owner);
     while (n < max) {
         wheel_slot *slot = first_slot(wheel, &level, &begins);
         if (!slot || begins > now) {
@@ -334,8 +364,7 @@ static size_t collect(blz__wheel *wheel, uint64_t now, wheel_fired *fired, size_
         if (level > 0)
             spread(wheel, slot, level);
         else
-            while (slot->first && n < max)
-                fire(wheel, slot->first, &fired[n++]);
+            n += fire_slot(wheel, slot, &fired[n], max - n, owner);
     }
     return n;
 }
@@ -349,7 +378,7 @@ size_t blz__wheel_collect(blz__wheel *wheel, int64_t now_ns, wheel_fired *fired,
 
     if (wheel->floor <= now)
         wheel->floor = now + 1;
-    n = collect(wheel, now, fired, max);
+    n = collect(wheel, now, fired, max, mine);
     find_next(wheel);
     leave(wheel, hold);
     return n;
@@ -387,7 +416,7 @@ blz_timer *blz__wheel_drop(blz__wheel *wheel)
     enum hold hold = enter(wheel, false);
     blz_timer *timer = NULL;
 
-    for (unsigned i = 0; i <= WHEEL_NEVER && !timer; i++)
+    for (unsigned i = 0; i < WHEEL_LISTS && !timer; i++)
         timer = wheel->slots[i].first;
     if (timer) {
         unlink_timer(wheel, timer);

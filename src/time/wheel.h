@@ -20,6 +20,8 @@ enum {
     WHEEL_BITS = 6,
     WHEEL_SLOTS = 1 << WHEEL_BITS,
     WHEEL_NEVER = WHEEL_LEVELS * WHEEL_SLOTS, /* the list of timers that are never due */
+    WHEEL_LATE,                               /* the list of callbacks that wait for the owner */
+    WHEEL_LISTS,
 };
 
 /* The length of a tick. */
@@ -45,7 +47,7 @@ typedef struct blz__wheel {
     uint64_t floor;       /* ticks before this have been handled */
     uint64_t nr_armed, nr_fired;
     uint64_t occupied[WHEEL_LEVELS]; /* a bit for each slot */
-    wheel_slot slots[WHEEL_NEVER + 1];
+    wheel_slot slots[WHEEL_LISTS];
 } blz__wheel;
 
 /* What a timer that fired asks for. The timer itself is its owner's again. */
@@ -71,7 +73,9 @@ enum wheel_reset blz__wheel_reset(blz_timer *timer, int64_t deadline_ns, bool mi
 
 /*
  * Takes out timers that are due, in their order, at most `max`. Fewer than that: these were the
- * last for now. Timers inserted after the first call for a given `now_ns` are not among them.
+ * last for now. Timers inserted after the first call for a given `now_ns` are not among them. Any
+ * other thread than the owner gets only timers that wake: callbacks stay armed until the owner
+ * collects them.
  */
 size_t blz__wheel_collect(blz__wheel *wheel, int64_t now_ns, wheel_fired *fired, size_t max,
                           bool mine);

@@ -242,29 +242,6 @@ static void an_embedded_runtime_tells_when_it_wants_a_turn(void **state)
     free_rt(rt);
 }
 
-/* ---- a worker that is stuck ---- */
-
-/* Blocks the only worker until the callback has been called: by the watchdog, then. */
-static int64_t wait_for_the_bell(void *arg)
-{
-    struct bell *bell = arg;
-
-    check(blz_timer_start(&bell->timer, NULL, blz_deadline(MS)) == 0);
-    event_wait(&bell->rung, 1);
-    return 5;
-}
-
-static void the_watchdog_fires_the_timers_of_a_stuck_worker(void **state)
-{
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = 2 * MS});
-    struct bell bell;
-
-    (void)state;
-    init_bell(&bell);
-    assert_int_equal(BLZ_BLOCK_ON(rt, calls, .fn = wait_for_the_bell, .arg = &bell), 5);
-    free_rt(rt);
-}
-
 /* ---- after a fork ---- */
 
 static int use_timers(blz_rt *rt, struct bell *armed, struct bell *idle)
@@ -315,7 +292,6 @@ int main(void)
         TEST(a_timer_is_the_first_that_a_runtime_hears_of),
         TEST(an_earlier_timer_wakes_a_sleeping_worker),
         TEST(an_embedded_runtime_tells_when_it_wants_a_turn),
-        TEST(the_watchdog_fires_the_timers_of_a_stuck_worker),
         TEST(a_forked_child_has_no_timers),
     };
     return RUN_TESTS(tests);

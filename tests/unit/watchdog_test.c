@@ -244,6 +244,66 @@ static void yielded_tasks_behind_a_stuck_poll_run_elsewhere(void **state)
     }
 }
 
+/* ---- timers of a stuck worker ---- */
+
+/* A timer that calls back over and over, and one behind it that wakes: its waker posts an event. */
+static struct {
+    blz_timer calls, wakes;
+    struct event called, woken;
+    uint64_t worker_thread;
+    int64_t times;
+} timers;
+
+static void count_call(void *arg)
+{
+    check(arg == &timers);
+    check(blz_rt_current() != NULL);
+    check(blz__thread_id() == timers.worker_thread);
+    if (++timers.times < 3)
+        check(blz_timer_start(&timers.calls, NULL, blz_now()) == 0);
+    event_post(&timers.called);
+}
+
+static void post_woken(void *data)
+{
+    event_post(data);
+}
+
+struct blocks_timers {
+    BLZ_FRAME;
+};
+
+/* Both timers are due. This poll goes on until the watchdog has fired the second one. */
+BLZ_ASYNC(blocks_timers)
+{
+    static const blz_waker_ops ops = {.wake = post_woken};
+
+    BLZ_BEGIN;
+    timers.worker_thread = blz__thread_id();
+    blz_timer_init(&timers.calls, count_call, &timers);
+    check(blz_timer_start(&timers.calls, NULL, blz_now()) == 0);
+    timers.wakes = (blz_timer){.target.waker = {&timers.woken, &ops}};
+    blz__timer_arm(&timers.wakes, blz_now(), cx);
+    event_wait(&timers.woken, 1);
+    check(event_count(&timers.called) == 0);
+    check(blz_timer_is_armed(&timers.calls));
+    BLZ_END(0);
+}
+
+static void a_callback_waits_for_the_end_of_a_stuck_poll(void **state)
+{
+    blz_rt *rt = new_watched_rt(1, "blocks_timers");
+
+    (void)state;
+    memset(&timers, 0, sizeof timers);
+    timers.called = timers.woken = (struct event)EVENT_INIT;
+    assert_int_equal(BLZ_BLOCK_ON(rt, blocks_timers), 0);
+    event_wait(&timers.called, 3);
+    free_rt(rt);
+}
+
+/* ---- the callback of the watchdog ---- */
+
 static struct {
     blz_rt *rt;
     struct event seen;
@@ -334,6 +394,7 @@ int main(void)
         TEST(without_a_watchdog_nothing_is_reported),
         TEST(tasks_behind_a_stuck_poll_run_elsewhere),
         TEST(yielded_tasks_behind_a_stuck_poll_run_elsewhere),
+        TEST(a_callback_waits_for_the_end_of_a_stuck_poll),
         TEST(the_callback_may_use_the_runtime),
         TEST(it_sleeps_while_all_workers_do),
         TEST(it_wakes_up_with_the_first_worker),

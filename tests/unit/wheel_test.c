@@ -205,6 +205,48 @@ static void timers_of_one_tick_fire_in_the_order_of_their_insertion(void **state
     assert_int_equal(expected, 100);
 }
 
+/* The watchdog fires the wheel of a stuck worker. */
+static void another_thread_gets_only_timers_that_wake(void **state)
+{
+    blz_timer timers[4];
+    wheel_fired fired[8];
+
+    (void)state;
+    blz__wheel_init(&wheel, 0, true);
+    for (size_t i = 0; i < 4; i++) {
+        init_numbered(&timers[i], i);
+        timers[i].calls = i != 2;
+        blz__wheel_insert(&wheel, &timers[i], (i < 3 ? 100 : 101) * MS, true);
+    }
+    assert_int_equal(blz__wheel_collect(&wheel, 101 * MS, fired, 8, false), 1);
+    assert_false(fired[0].calls);
+    assert_int_equal(blz__wheel_collect(&wheel, 102 * MS, fired, 8, false), 0);
+    assert_int_equal(blz__wheel_next(&wheel, true), 100 * MS);
+    assert_true(blz__wheel_remove(&timers[1], false));
+    assert_int_equal(blz__wheel_collect(&wheel, 102 * MS, fired, 8, true), 2);
+    assert_int_equal(number_of(&fired[0]), 0);
+    assert_int_equal(number_of(&fired[1]), 3);
+    assert_int_equal(blz__wheel_next(&wheel, true), INT64_MAX);
+}
+
+static void a_callback_that_waits_for_the_owner_can_be_moved_or_dropped(void **state)
+{
+    blz_timer timers[2];
+    wheel_fired fired[8];
+
+    (void)state;
+    blz__wheel_init(&wheel, 0, true);
+    for (size_t i = 0; i < 2; i++) {
+        init_numbered(&timers[i], i);
+        blz__wheel_insert(&wheel, &timers[i], MS, true);
+    }
+    assert_int_equal(blz__wheel_collect(&wheel, MS, fired, 8, false), 0);
+    assert_int_equal(blz__wheel_reset(&timers[0], 9 * MS, true), WHEEL_RESET_DONE);
+    assert_ptr_equal(blz__wheel_drop(&wheel), &timers[0]);
+    assert_ptr_equal(blz__wheel_drop(&wheel), &timers[1]);
+    assert_null(blz__wheel_drop(&wheel));
+}
+
 /* A callback that arms its timer for "now" must not keep one look going for ever. */
 static void a_look_ends_although_its_timers_are_armed_again(void **state)
 {
@@ -309,6 +351,8 @@ int main(void)
         TEST(a_timer_for_never_does_not_wake_anybody),
         TEST(a_clock_that_goes_backwards_stands_still),
         TEST(timers_of_one_tick_fire_in_the_order_of_their_insertion),
+        TEST(another_thread_gets_only_timers_that_wake),
+        TEST(a_callback_that_waits_for_the_owner_can_be_moved_or_dropped),
         TEST(a_look_ends_although_its_timers_are_armed_again),
         TEST(a_long_pause_costs_no_more_than_its_timers),
         TEST(a_cancelled_timer_leaves_nothing_to_wake_up_for),
