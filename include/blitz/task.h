@@ -147,8 +147,12 @@ BLZ_API void *blz_local_get(const blz_local *key);
 
 /* ---- Scopes: children that never outlive their parent's function ---- */
 
-/* What a scope does when a child ends with a negative result. */
-enum { BLZ_SCOPE_COLLECT = 0, BLZ_SCOPE_FAIL_FAST = 1 };
+/* What a scope does when a child ends. FAIL_FAST and DISCARD may be combined by |. */
+enum {
+    BLZ_SCOPE_COLLECT = 0,   /* keeps the child, with its result and frame, until it is joined */
+    BLZ_SCOPE_FAIL_FAST = 1, /* the first child that ends with a negative result cancels the rest */
+    BLZ_SCOPE_DISCARD = 2,   /* frees the child at once; only the first failure is remembered */
+};
 
 /*
  * A scope lives in the frame of the function that spawns into it:
@@ -160,6 +164,10 @@ enum { BLZ_SCOPE_COLLECT = 0, BLZ_SCOPE_FAIL_FAST = 1 };
  *
  * blz_scope_join must have returned before the frame ends: it is what makes the scope a scope. If
  * the parent is cancelled meanwhile, the children are cancelled and joined all the same.
+ *
+ * A child that has ended keeps its memory until blz_scope_next hands it over or blz_scope_join runs.
+ * A scope that lives long and does not want the results, such as one with the sessions of a server,
+ * is made with BLZ_SCOPE_DISCARD: then it only takes memory for children that have not ended.
  */
 struct blz_scope {
     uint64_t private_[8];
@@ -172,7 +180,7 @@ typedef struct blz_scope_wait {
     blz_handle *out;
 } blz_scope_wait;
 
-/* Makes an empty scope; `policy` is BLZ_SCOPE_COLLECT or BLZ_SCOPE_FAIL_FAST. [task] */
+/* Makes an empty scope; `policy` is BLZ_SCOPE_COLLECT, or FAIL_FAST, DISCARD or both. [task] */
 BLZ_API void blz_scope_init(blz_scope *scope, int policy);
 
 /* Cancels all children, present and future. [task that owns the scope] */
@@ -189,6 +197,7 @@ BLZ_API blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope);
  * detach it), or 0 when there are no more. Children taken this way are no longer the scope's.
  * Interruptible: -ECANCELED, no child has been taken, and they run on. So it may be a branch of a
  * blz_select; and a parent that was cancelled goes on to blz_scope_join, as it must in any case.
+ * With BLZ_SCOPE_DISCARD there is no child to take: it gives 0 when all have ended.
  */
 BLZ_API blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope, blz_handle *out);
 

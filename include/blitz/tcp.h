@@ -117,6 +117,9 @@ typedef struct blz_serve_op {
  *
  *     BLZ_AWAIT(self->rc, blz_serve(&self->op, &self->listener, on_conn, NULL));
  *
+ * To await the connections' tasks as well, spawn them into a scope that discards what ends
+ * (BLZ_SCOPE_DISCARD in blitz/task.h), and join that after blz_serve.
+ *
  * With listen_options.spread every worker accepts, from a socket of its own at the same address,
  * and calls on_conn itself, so that the task begins there; the system spreads the connections
  * evenly. Without, one worker does. on_conn must not block. The connection is its; but if it

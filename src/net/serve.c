@@ -140,7 +140,7 @@ static void begin(struct serve *s, blz_cx *cx)
 {
     unsigned self = blz__worker_index();
 
-    blz_scope_init(&s->scope, BLZ_SCOPE_FAIL_FAST);
+    blz_scope_init(&s->scope, BLZ_SCOPE_FAIL_FAST | BLZ_SCOPE_DISCARD);
     s->rc = is_spread(&s->listener);
     if (s->rc > 0)
         s->rc = spawn_others(s, blz_cx_rt(cx), self);

@@ -6,7 +6,8 @@
  * to the other and wakes the parent.
  *
  * The scope's reference to a child (its "handle") goes to whoever takes it from the queue, or is
- * dropped by blz_scope_join.
+ * dropped by blz_scope_join. With BLZ_SCOPE_DISCARD there is no queue: a child that ends drops the
+ * reference itself, and the parent is woken by the last one only.
  *
  * The memory of the scope is the parent's frame, so the last thing that a child does with the
  * scope is to release its lock; the waker is taken out before and woken after. The parent sees
@@ -111,13 +112,27 @@ static void unlink_live(struct scope *s, struct link *link)
     s->nr_live--;
 }
 
+/* Under the lock: the parent's waker, for the caller to wake after it. */
+static blz_waker take_waker(struct scope *s)
+{
+    blz_waker waker = s->waker;
+
+    s->waker = (blz_waker){NULL, NULL};
+    return waker;
+}
+
+/* The parent may have seen this child, and wait for it alone. */
 void blz__scope_disown(blz_scope *scope, blz_task *task)
 {
     struct scope *s = scope_of(scope);
+    blz_waker waker = {NULL, NULL};
 
     blz__lock_acquire(&s->lock);
     unlink_live(s, task->join.data);
+    if (s->nr_live == 0)
+        waker = take_waker(s);
     blz__lock_release(&s->lock);
+    blz_waker_wake(&waker);
 }
 
 /* ---- children go ---- */
@@ -153,28 +168,39 @@ static void cancel_listed(struct link *link)
     }
 }
 
+/* Under the lock. */
+static void queue_ended(struct scope *s, struct link *link)
+{
+    link->next = NULL;
+    *s->ended_tail = link;
+    s->ended_tail = &link->next;
+}
+
 /* The completer's hook, with a reference to the task in hand. */
 static void child_ended(void *data, blz_task *task)
 {
     struct link *link = data, *to_cancel = NULL;
     struct scope *s = scope_of(link->scope);
     int64_t result = task_result(task);
-    blz_waker waker;
+    blz_waker waker = {NULL, NULL};
+    bool discard;
 
     blz__lock_acquire(&s->lock);
     unlink_live(s, link);
-    link->next = NULL;
-    *s->ended_tail = link;
-    s->ended_tail = &link->next;
+    discard = s->policy & BLZ_SCOPE_DISCARD;
+    if (!discard)
+        queue_ended(s, link);
     if (result < 0 && s->failure == 0) {
         s->failure = result;
-        if ((s->policy & POLICY_MASK) == BLZ_SCOPE_FAIL_FAST)
+        if (s->policy & BLZ_SCOPE_FAIL_FAST)
             to_cancel = list_for_cancel(s);
     }
-    waker = s->waker;
-    s->waker = (blz_waker){NULL, NULL};
+    if (!discard || s->nr_live == 0)
+        waker = take_waker(s);
     blz__lock_release(&s->lock);
     cancel_listed(to_cancel);
+    if (discard)
+        blz_task_unref(task);
     blz_waker_wake(&waker);
 }
 
@@ -222,8 +248,7 @@ static blz_poll next_poll(blz_future *future, blz_cx *cx)
     more = !link && s->nr_live > 0;
     wait = more && future->line != NEXT_STOPPED;
     if (!wait) {
-        unused = s->waker;
-        s->waker = (blz_waker){NULL, NULL};
+        unused = take_waker(s);
     } else if (!s->waker.ops) {
         s->waker = blz_cx_waker(cx);
     }

@@ -60,6 +60,7 @@ struct parent {
     BLZ_FRAME;
     blz_scope_wait wait;
     unsigned children;
+    bool keeps; /* the scope, which another thread may still use */
     int64_t rc;
 };
 
@@ -67,7 +68,8 @@ BLZ_ASYNC(parent)
 {
     BLZ_BEGIN;
     BLZ_AWAIT(self->rc, blz_scope_join(&self->wait, scope));
-    free_scope();
+    if (!self->keeps)
+        free_scope();
     model_assert(ended == self->children);
     for (unsigned i = 0; i < 2; i++)
         blz__plain_read(&data[i]);
@@ -239,6 +241,28 @@ static void a_failure_against_a_spawn_that_is_refused_is_harmless(void)
     model_assert(tear_down() == -EIO);
 }
 
+static void refused_spawn(void *unused)
+{
+    (void)unused;
+    model_assert(BLZ_SPAWN_WITH((&(blz_spawn_args){.rt = rt, .scope = scope}), sleeper) ==
+                 -ESHUTDOWN);
+}
+
+/* The parent may have counted the child that is then refused. */
+static void a_parent_does_not_wait_for_a_spawn_that_is_refused(void)
+{
+    set_up(1, BLZ_SCOPE_COLLECT);
+    blz__inject_close(&rt->inject);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN_JOIN(&handle, parent, .keeps = true)) == 0);
+    model_thread other = model_start(refused_spawn, NULL);
+    small_rt_poll_all(&rt->workers[0]);
+    model_join(other);
+    small_rt_poll_all(&rt->workers[0]);
+    model_assert(blz_handle_done(&handle));
+    free_scope();
+    model_assert(tear_down() == 0);
+}
+
 static void two_failures_cancel_the_others_once(void)
 {
     set_up(2, BLZ_SCOPE_FAIL_FAST);
@@ -268,6 +292,47 @@ static void a_cancelled_parent_waits_for_its_children(void)
     model_assert(tear_down() == -ECANCELED);
 }
 
+/* ---- children that are freed when they end ---- */
+
+static void discarded_children_wake_the_parent_when_the_last_has_ended(void)
+{
+    set_up(3, BLZ_SCOPE_DISCARD);
+    spawn_child(1, 1, 7);
+    spawn_child(2, 0, 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN_JOIN(&handle, parent, .children = 2)) == 0);
+    small_rt_poll_all(&rt->workers[0]);
+    model_thread first = start_worker(1), second = start_worker(2);
+    model_join(first);
+    model_join(second);
+    model_assert(tear_down() == 0);
+}
+
+static void a_discarded_failure_is_remembered_and_cancels_the_others(void)
+{
+    set_up(2, BLZ_SCOPE_FAIL_FAST | BLZ_SCOPE_DISCARD);
+    spawn_child(1, 1, -EIO);
+    spawn_sleeper(0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN_JOIN(&handle, parent, .children = 2)) == 0);
+    model_thread other = start_worker(1);
+    small_rt_poll_all(&rt->workers[0]);
+    model_join(other);
+    model_assert(tear_down() == -EIO);
+}
+
+/* A child that is being cancelled ends, and is freed, by itself. */
+static void a_discarded_child_ends_while_it_is_cancelled(void)
+{
+    set_up(2, BLZ_SCOPE_DISCARD);
+    spawn_child(1, 1, 0);
+    spawn_child(1, 0, 0);
+    model_assert(SMALL_RT_ON(&rt->workers[0], BLZ_SPAWN_JOIN(&handle, parent, .children = 2)) == 0);
+    model_thread other = start_worker(1);
+    blz_handle_cancel(&handle);
+    small_rt_poll_all(&rt->workers[0]);
+    model_join(other);
+    model_assert(tear_down() == 0);
+}
+
 static const struct model models[] = {
     MODEL(a_join_returns_when_the_children_on_two_workers_have_ended, .stale_reads = 2,
           .reduce = true),
@@ -276,8 +341,13 @@ static const struct model models[] = {
     MODEL(a_failure_cancels_a_sibling_that_starts_to_wait, .stale_reads = 2, .reduce = true),
     MODEL(a_failure_against_a_spawn_cancels_the_new_child_too, .reduce = true),
     MODEL(a_failure_against_a_spawn_that_is_refused_is_harmless, .reduce = true),
+    MODEL(a_parent_does_not_wait_for_a_spawn_that_is_refused, .stale_reads = 2, .reduce = true),
     MODEL(two_failures_cancel_the_others_once, .stale_reads = MODEL_NONE, .reduce = true),
     MODEL(a_cancelled_parent_waits_for_its_children, .stale_reads = MODEL_NONE, .reduce = true),
+    MODEL(discarded_children_wake_the_parent_when_the_last_has_ended, .reduce = true),
+    MODEL(a_discarded_failure_is_remembered_and_cancels_the_others, .stale_reads = 1,
+          .reduce = true),
+    MODEL(a_discarded_child_ends_while_it_is_cancelled, .stale_reads = 1, .reduce = true),
 };
 
 MODEL_MAIN(models)

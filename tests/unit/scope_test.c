@@ -492,6 +492,82 @@ static void a_childs_tail_does_not_touch_its_link(void **state)
     free_rt(rt);
 }
 
+/* ---- children that are freed when they end ---- */
+
+enum { MANY_CHILDREN = 10000, AT_A_TIME = 10 };
+
+struct discards {
+    BLZ_FRAME;
+    int spawned, policy;
+    int64_t bytes, rc;
+    blz_future op;
+    blz_scope scope;
+    blz_scope_wait wait;
+    blz_handle child;
+};
+
+/* Ten thousand children, of which at most ten live at a time, and no join in between. */
+BLZ_ASYNC(discards)
+{
+    BLZ_BEGIN;
+    blz_scope_init(&self->scope, self->policy);
+    while (self->spawned < MANY_CHILDREN) {
+        for (int i = 0; i < AT_A_TIME; i++)
+            check(BLZ_SCOPE_SPAWN(&self->scope, yields, .times = 1, .value = 7) == 0);
+        while (blz_scope_live(&self->scope) > 0)
+            BLZ_AWAIT(self->rc, blz_yield(&self->op));
+        if (self->spawned == 0)
+            self->bytes = memory_bytes(the_memory());
+        self->spawned += AT_A_TIME;
+    }
+    self->bytes = memory_bytes(the_memory()) - self->bytes;
+    BLZ_AWAIT(self->rc, blz_scope_next(&self->wait, &self->scope, &self->child));
+    check(self->rc == 0 && !self->child.task);
+    BLZ_AWAIT(self->rc, blz_scope_join(&self->wait, &self->scope));
+    BLZ_END(self->rc < 0 ? self->rc : self->bytes);
+}
+
+static void a_scope_that_discards_does_not_grow_with_the_children_that_have_ended(void **state)
+{
+    (void)state;
+    rt = new_embedded_rt();
+    blz_handle handle;
+    assert_int_equal(BLZ_SPAWN_ON(rt, &handle, discards, .policy = BLZ_SCOPE_DISCARD), 0);
+    turn_all(rt);
+    assert_int_equal(result_of(&handle), 0);
+    free_rt(rt);
+}
+
+static void a_scope_that_discards_gives_the_first_failure(void **state)
+{
+    (void)state;
+    rt = new_rt(&(blz_options){.workers = 2});
+    assert_int_equal(BLZ_BLOCK_ON(rt, has_failures, .policy = BLZ_SCOPE_DISCARD, .first = 5,
+                                  .second = -EPERM),
+                     -EPERM);
+    assert_int_equal(BLZ_BLOCK_ON(rt, has_failures, .policy = BLZ_SCOPE_DISCARD, .first = -EIO,
+                                  .second = -EPERM),
+                     -EIO);
+    assert_int_equal(BLZ_BLOCK_ON(rt, has_failures,
+                                  .policy = BLZ_SCOPE_FAIL_FAST | BLZ_SCOPE_DISCARD, .first = 0,
+                                  .second = -EIO, .sleeper = true),
+                     -EIO);
+    free_rt(rt);
+}
+
+static void a_join_waits_for_all_children_that_are_discarded(void **state)
+{
+    uint64_t count = 0;
+
+    (void)state;
+    rt = new_rt(&(blz_options){.workers = 2});
+    assert_int_equal(BLZ_BLOCK_ON(rt, joins_all, .children = 1000, .times = 3, .count = &count,
+                                  .policy = BLZ_SCOPE_DISCARD),
+                     0);
+    assert_int_equal(count, 3000);
+    free_rt(rt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -510,6 +586,9 @@ int main(void)
         TEST(a_join_takes_the_children_that_next_has_left),
         TEST(scopes_nest),
         TEST(a_childs_tail_does_not_touch_its_link),
+        TEST(a_scope_that_discards_does_not_grow_with_the_children_that_have_ended),
+        TEST(a_scope_that_discards_gives_the_first_failure),
+        TEST(a_join_waits_for_all_children_that_are_discarded),
     };
     return RUN_TESTS(tests);
 }
