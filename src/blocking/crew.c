@@ -237,6 +237,7 @@ void blz__crew_main(void *arg)
     current = l->config;
     blz__lock_acquire(&l->lock);
     l->started++;
+    l->retry_ns = 0;
     role = l->starting_on_guard ? SLEEPER_ON_GUARD : SLEEPER_CALLED;
     if (role == SLEEPER_CALLED)
         l->called--;

@@ -25,11 +25,18 @@
  */
 #define WATCH_NS (100 * BLZ_USEC)
 
+/* How long to wait before a thread that was refused is asked for again; doubled each time. */
+#define RETRY_MIN_NS BLZ_MSEC
+#define RETRY_MAX_NS BLZ_SEC
+
+static void retry_start(void *lane);
+
 void blz__lane_init(lane *l, const lane_config *config, uint32_t max_threads)
 {
     memset(l, 0, sizeof *l);
     l->config = config;
     l->max_threads = max_threads;
+    blz_timer_init(&l->retry, retry_start, l);
 }
 
 /* ---- the queue ---- */
@@ -186,10 +193,48 @@ blz__job *blz__lane_take(lane *l, summons *out)
 
 /* ---- after the lock ---- */
 
-/* The thread that was counted on will not come. Without any thread, what is queued cannot stay. */
+/* There are jobs, and no thread will come for them unless one of those in jobs ends. [locked] */
+static bool is_stranded(const lane *l)
+{
+    return l->first && !l->closed && l->called == 0 && !l->guarded;
+}
+
+/*
+ * Has a worker try again in a while. Where no timer can be armed, the next job that is added or
+ * ends brings a thread; so it is with a test clock, which stands still while there are jobs.
+ */
+static void retry_later(lane *l, int64_t ns)
+{
+    if (blz__rt_options(l->config->rt)->test_clock ||
+        blz__timer_arm_own(&l->retry, ns, l->config->rt) < 0) {
+        blz__lock_acquire(&l->lock);
+        l->retrying = false;
+        blz__lock_release(&l->lock);
+    }
+}
+
+/* A timer's callback. [worker] */
+static void retry_start(void *lane_)
+{
+    lane *l = lane_;
+    summons todo = {0};
+
+    blz__lock_acquire(&l->lock);
+    l->retrying = false;
+    if (is_stranded(l))
+        blz__lane_summon(l, false, &todo);
+    blz__lock_release(&l->lock);
+    blz__lane_carry_out(l, &todo);
+}
+
+/*
+ * The thread that was counted on will not come. Without any thread, what is queued cannot stay; with
+ * some, which may be in jobs that never end, another attempt is made later.
+ */
 static void give_up_start(lane *l, bool on_guard, int error)
 {
     blz__job *orphans = NULL;
+    int64_t retry_ns = 0;
     bool last = false;
 
     blz__lock_acquire(&l->lock);
@@ -201,6 +246,10 @@ static void give_up_start(lane *l, bool on_guard, int error)
     if (l->threads == 0) {
         orphans = blz__lane_take_all(l);
         last = l->closed;
+    } else if (is_stranded(l) && !l->retrying) {
+        retry_ns = l->retry_ns ? 2 * l->retry_ns : RETRY_MIN_NS;
+        l->retry_ns = retry_ns < RETRY_MAX_NS ? retry_ns : RETRY_MAX_NS;
+        l->retrying = true;
     }
     if (last)
         blz__store(&l->ended, 1u, RELAXED);
@@ -208,6 +257,8 @@ static void give_up_start(lane *l, bool on_guard, int error)
     if (last)
         blz__futex_wake(&l->ended, INT32_MAX);
     blz__lane_refuse(l, orphans, error);
+    if (retry_ns)
+        retry_later(l, retry_ns);
 }
 
 int blz__lane_carry_out(lane *l, const summons *todo)
@@ -259,7 +310,7 @@ int blz__lane_submit(lane *l, blz__job *job)
     blz__lock_release(&l->lock);
     if (rc < 0)
         blz__rt_release_clock(l->config->rt);
-    blz__lane_carry_out(l, &todo); /* if that fails, other threads will come to it */
+    blz__lane_carry_out(l, &todo); /* if that fails, it is tried again */
     return rc;
 }
 

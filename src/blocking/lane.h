@@ -12,9 +12,12 @@
  *   idle       sleeps until it is called, or put on guard, or has been idle for too long.
  *
  * The invariant: a job in the queue, while nobody holds the lock, means that a thread is called, or
- * one is on guard, or all threads that there may be are doing jobs. Whoever adds a job establishes
- * it; whoever takes one and leaves others behind does so before it begins, since a job may never
- * come back.
+ * one is on guard, or all threads that there may be are doing jobs, or a timer is armed that starts
+ * a thread. Whoever adds a job establishes it; whoever takes one and leaves others behind does so
+ * before it begins, since a job may never come back.
+ *
+ * The timer is there for a system that has no more threads for a while: a start that fails is tried
+ * again, by a worker.
  */
 #ifndef BLZ_BLOCKING_LANE_H
 #define BLZ_BLOCKING_LANE_H
@@ -23,6 +26,8 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "blocking/blocking.h"
+
+#include <blitz/time.h>
 
 /*
  * The word of a thread that waits. It goes from AWAKE to ASLEEP by its own hand; everything else is
@@ -75,6 +80,9 @@ typedef struct lane {
     bool closed;
     bool guarded;           /* a thread is on guard, or on its way there */
     bool starting_on_guard; /* what the thread that is starting will be */
+    bool retrying;          /* `retry` is armed, or about to be */
+    blz_timer retry;        /* starts a thread, since the system refused one */
+    int64_t retry_ns;       /* how long it waited last; 0: the last start has succeeded */
     uint32_t in_flight;     /* jobs submitted and not ended */
     uint32_t spin_score;    /* how well waiting awake has paid lately */
 

@@ -119,6 +119,12 @@ void blz__timer_arm(blz_timer *timer, int64_t deadline_ns, blz_cx *cx);
 /* The same from anywhere. 0 or a negative errno. [any thread] */
 int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt);
 
+/*
+ * Arms a callback of the library's own, `ns` from now: also while the runtime ends, as long as it
+ * has workers. 0 or a negative errno; then it is not armed. [any thread]
+ */
+int blz__timer_arm_own(blz_timer *timer, int64_t ns, blz_rt *rt);
+
 /* Disarms a timer that wakes the task being polled, if it is armed. [task] */
 bool blz__timer_stop(blz_timer *timer, blz_cx *cx);
 

@@ -41,19 +41,39 @@ static int start_for_timers(blz_rt *rt)
     return blz__load(&rt->started, ACQUIRE) ? 0 : blz__rt_start(rt, false);
 }
 
-int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt)
+/* On the wheel of this thread's worker, or of worker 0. */
+static void arm_here(blz_timer *timer, int64_t deadline_ns, blz_rt *rt)
 {
     blz_worker *self = blz__worker_current();
     bool mine = self && self->rt == rt;
     blz_worker *home = mine ? self : rt->workers;
+
+    if (blz__wheel_insert(&home->wheel, timer, deadline_ns, mine) && !mine)
+        blz__parker_unpark(&home->parker);
+}
+
+int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt)
+{
     int rc;
 
     visitors_enter(&rt->visitors); /* the runtime may end when the timer has fired */
     rc = start_for_timers(rt);
     if (rc == 0 && timer_is_armed(timer))
         rc = -EBUSY;
-    if (rc == 0 && blz__wheel_insert(&home->wheel, timer, deadline_ns, mine) && !mine)
-        blz__parker_unpark(&home->parker);
+    if (rc == 0)
+        arm_here(timer, deadline_ns, rt);
+    visitors_leave(&rt->visitors);
+    return rc;
+}
+
+int blz__timer_arm_own(blz_timer *timer, int64_t ns, blz_rt *rt)
+{
+    int rc;
+
+    visitors_enter(&rt->visitors); /* as above */
+    rc = blz__load(&rt->started, ACQUIRE) ? 0 : blz__rt_start(rt, false);
+    if (rc == 0)
+        arm_here(timer, blz_time_add(blz__rt_now(rt), ns), rt);
     visitors_leave(&rt->visitors);
     return rc;
 }

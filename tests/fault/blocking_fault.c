@@ -174,11 +174,62 @@ static void with_one_thread_alive_calls_wait_for_it(void **state)
     fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
     assert_int_equal(blz_blocking_start(&ops[1], rt, count_up, &count), 0);
     assert_int_equal(blz_blocking_start(&ops[2], rt, count_up, &count), 0);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
     assert_int_equal(__atomic_load_n(&count, __ATOMIC_ACQUIRE), 0);
     event_post(&h.go_on);
     assert_int_equal(blz_blocking_wait(&ops[0]), 5);
     assert_int_equal(blz_blocking_wait(&ops[1]) + blz_blocking_wait(&ops[2]), 1 + 2);
+    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    free_rt(rt);
+}
+
+/* Has one thread, which is idle. */
+static void warm_up(blz_rt *rt)
+{
+    uint64_t count = 0;
+    blz_stats stats;
+
+    assert_int_equal(blz_blocking_run(rt, count_up, &count), 1);
+    for (blz_rt_stats(rt, &stats); stats.blocking_idle == 0; blz_rt_stats(rt, &stats))
+        sched_yield();
+}
+
+/* Nobody adds another call, and the only thread stays in its call until the second has ended. */
+static void a_thread_that_was_refused_for_a_moment_is_started_later(void **state)
+{
+    blz_rt *rt = new_running_rt();
+    struct halt h = {EVENT_INIT, EVENT_INIT};
+    blz_blocking_op first, second;
+    uint64_t count = 0;
+
+    (void)state;
+    assert_int_equal(blz_blocking_start(&first, rt, halt, &h), 0);
+    event_wait(&h.begun, 1);
+    fail_call(FAULTY_PTHREAD_CREATE, 1, false, EAGAIN);
+    assert_int_equal(blz_blocking_start(&second, rt, count_up, &count), 0);
+    assert_int_equal(blz_blocking_wait(&second), 1);
+    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    event_post(&h.go_on);
+    assert_int_equal(blz_blocking_wait(&first), 5);
+    free_rt(rt);
+}
+
+/* The thread that is called takes one, leaves the other behind, and cannot start its successor. */
+static void a_call_that_was_left_behind_gets_its_thread_later(void **state)
+{
+    blz_rt *rt = new_running_rt();
+    struct halt h = {EVENT_INIT, EVENT_INIT};
+    blz_blocking_op first, second;
+    uint64_t count = 0;
+
+    (void)state;
+    warm_up(rt);
+    fail_call(FAULTY_PTHREAD_CREATE, 1, false, EAGAIN);
+    assert_int_equal(blz_blocking_start(&first, rt, halt, &h), 0);
+    assert_int_equal(blz_blocking_start(&second, rt, count_up, &count), 0);
+    assert_int_equal(blz_blocking_wait(&second), 1);
+    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    event_post(&h.go_on);
+    assert_int_equal(blz_blocking_wait(&first), 5);
     free_rt(rt);
 }
 
@@ -235,8 +286,8 @@ static void a_shutdown_ends_calls_whose_thread_was_refused(void **state)
     event_wait(&h.begun, 1);
     fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
     assert_int_equal(blz_blocking_spawn(rt, open_parcel, &parcel, destroy_parcel), 0);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
     assert_int_equal(blz_rt_shutdown(rt, 0), -ETIMEDOUT);
+    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
     assert_int_equal(parcel.calls, 0);
     assert_int_equal(parcel.destroyed, 1);
     event_post(&h.go_on);
@@ -297,6 +348,8 @@ int main(void)
         TEST(without_any_thread_every_call_is_refused),
         TEST(all_who_rely_on_a_thread_that_does_not_come_are_told),
         TEST(with_one_thread_alive_calls_wait_for_it),
+        TEST(a_thread_that_was_refused_for_a_moment_is_started_later),
+        TEST(a_call_that_was_left_behind_gets_its_thread_later),
         TEST(a_later_call_brings_the_thread_that_was_refused),
         TEST(a_thread_that_finds_no_help_does_the_calls_alone),
         TEST(a_shutdown_ends_calls_whose_thread_was_refused),

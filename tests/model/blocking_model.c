@@ -9,6 +9,7 @@
 #include "blocking/lane.h"
 
 #include "sched/rt.h"
+#include "support/small_rt.h"
 #include "support/table.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ struct model_job {
 };
 
 static blz_rt rt;
+static blz_worker worker; /* its wheel has the timer for a thread that was refused */
 static lane_config config;
 static lane *l;
 static struct model_job *jobs[MAX_JOBS];
@@ -89,6 +91,11 @@ static struct model_job *new_job(void)
 static void begin(uint32_t max_threads, int64_t keep_alive_ns, int nr_jobs)
 {
     memset(&rt, 0, sizeof rt);
+    memset(&worker, 0, sizeof worker);
+    rt.workers = &worker;
+    rt.nr_workers = rt.started = 1;
+    worker.rt = &rt;
+    blz__wheel_init(&worker.wheel, model_clock_now(), true);
     config = (lane_config){.rt = &rt, .eager = 1, .keep_alive_ns = keep_alive_ns};
     l = model_alloc(sizeof *l, _Alignof(lane));
     blz__lane_init(l, &config, max_threads);
@@ -441,6 +448,37 @@ static void a_thread_without_help_does_all_jobs(void)
     end();
 }
 
+static uint32_t worker_may_go;
+
+/* Fires the timer, and sleeps until it is due. */
+static void be_worker(void *unused)
+{
+    (void)unused;
+    small_rt_be(&worker);
+    while (!blz__load(&worker_may_go, ACQUIRE)) {
+        blz__worker_expire(&worker);
+        blz__parker_wait(&worker.parker, blz__wheel_sleep(&worker.wheel));
+    }
+}
+
+/* The only thread does not end its job before the other has begun: another must be started. */
+static void a_thread_that_is_refused_once_comes_later(void)
+{
+    begin(2, KEEP, 2);
+    jobs[0]->partner = jobs[1];
+    worker_may_go = 0;
+    model_thread other = model_start_named(be_worker, NULL, "worker");
+    submit(jobs[0]);
+    model_refuse_starts(1);
+    submit(jobs[1]);
+    assert_done(0);
+    assert_done(1);
+    blz__store(&worker_may_go, 1u, RELEASE);
+    blz__parker_unpark(&worker.parker);
+    model_join(other);
+    end();
+}
+
 static void a_thread_that_does_not_come_at_the_end_is_not_waited_for(void)
 {
     begin(1, KEEP, 1);
@@ -479,6 +517,7 @@ static const struct model models[] = {
     MODEL(who_relied_on_a_thread_that_does_not_come_is_told, .reduce = true),
     MODEL(who_relied_on_a_refused_thread_is_told_or_served, .reduce = true),
     MODEL(a_thread_without_help_does_all_jobs, .reduce = true),
+    MODEL(a_thread_that_is_refused_once_comes_later, .stale_reads = MODEL_NONE, .reduce = true),
     MODEL(a_thread_that_does_not_come_at_the_end_is_not_waited_for, .preemptions = 3,
           .reduce = true),
 };
