@@ -100,6 +100,9 @@ static inline int64_t blz_signal_wait(blz_signal *sub, blz_signal_info *info)
 
 /* ---- Stopping ---- */
 
+/* Stop signals that come within this time of the first are no second request. */
+#define BLZ_STOP_REPEAT_NS BLZ_SEC
+
 /*
  * SIGINT (Ctrl-C) and SIGTERM as a state of the process:
  *
@@ -122,10 +125,11 @@ static inline int64_t blz_signal_wait(blz_signal *sub, blz_signal_info *info)
  * everybody who waits, or begins to wait later, gets its number at once.
  *
  * A second signal, of either kind, has its default action: it kills. A program that hangs while it
- * shuts down can be interrupted. (Signals that come before anybody has been told of the first one
- * count as one: some tools send it to the process and then to its group. And where a blz_signal is
- * open for it, the signal goes there and does not kill.) A shutdown in phases, in which a second
- * signal means to hurry, is in blitz/shutdown.h.
+ * shuts down can be interrupted. What comes within a second of the first (BLZ_STOP_REPEAT_NS), or
+ * before anybody has been told of it, counts as one with it: timeout(1) and other tools send a
+ * signal to the process and then to its group. Where a blz_signal is open for it, the signal goes
+ * there and does not kill. A shutdown in phases, in which a second signal means to hurry, is in
+ * blitz/shutdown.h.
  *
  * When the last blz_stop is closed, and nobody has looked at a signal that had come, it is raised
  * again, as above.

@@ -5,7 +5,8 @@
  * In each phase it awaits whichever comes first: that the phase is done or another one was asked
  * for (both by the gate), a signal, the deadline. Then it looks at all of them. A signal does what
  * blz_shutdown_hurry does, so there is one way to decide what comes next. Several signals that come
- * in one round count as one: some tools send one to the process and then to its group.
+ * in one round, or within BLZ_STOP_REPEAT_NS, count as one: some tools send one to the process and
+ * then to its group.
  *
  * Only the runner changes the phase. The phase is set before its token is cancelled: who is told
  * finds it on.
@@ -49,9 +50,11 @@ static void take_signal(struct run *self)
 {
     const blz_signal_info *info = signal_of(self);
     blz_shutdown *s = self->shutdown;
+    int64_t now_ns = blz_now();
 
-    if (!info)
+    if (!info || now_ns < s->next_signal_ns)
         return;
+    s->next_signal_ns = blz_time_add(now_ns, BLZ_STOP_REPEAT_NS);
     blz__lock_acquire(&s->lock);
     if (s->report.requests == 0) {
         s->report.signal = info->signal;

@@ -38,6 +38,7 @@ struct blz_shutdown {
 
     uint32_t running;              /* atomic: somebody is in blz_shutdown_run */
     int64_t began_ns, deadline_ns; /* of the phase; the runner's, as what follows */
+    int64_t next_signal_ns;        /* before, a signal is a repeat of the last one */
     struct run run;
 };
 

@@ -45,6 +45,7 @@ void blz__notice_open_stop(signal_notice *notice)
     blz__plain_write(&notice->stop_signal);
     notice->stop_signal = 0;
     blz__store(&notice->stop_first, 0u, RELAXED);
+    blz__store(&notice->stop_ns, (int64_t)0, RELAXED);
     for (int i = 0; i < NR_STOPS; i++)
         notice->base[i] = slot_open(stop_slot(notice, i), SLOT_STOP);
     blz__lock_release(&notice->stop.lock);
@@ -85,9 +86,10 @@ static int decide(signal_notice *notice)
     blz__plain_write(&notice->stop_signal);
     if (!notice->stop_signal)
         notice->stop_signal = choose_stop(notice);
+    /* release: the count that we have seen; pairs with the acquire in notice_signal */
     for (int i = 0; i < NR_STOPS && notice->stop_signal; i++)
         if (!(blz__load(&stop_slot(notice, i)->word, RELAXED) & SLOT_DEADLY))
-            blz__fetch_or(&stop_slot(notice, i)->word, (uint64_t)SLOT_DEADLY, RELAXED);
+            blz__fetch_or(&stop_slot(notice, i)->word, (uint64_t)SLOT_DEADLY, RELEASE);
     return notice->stop_signal;
 }
 

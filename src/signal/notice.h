@@ -16,12 +16,16 @@
  *                                       or STOP     first, and begins to count here
  *   signal     PLAIN or STOP            + one       the handler: rings the bell
  *   signal     STOP, DEADLY, not PLAIN  + one       the handler: default action
+ *   repeat     STOP, DEADLY, not PLAIN  the same    nobody: it came too soon after the first stop
  *   signal     neither                  + one       the handler: passes the signal on
  *   stop told  STOP                     + DEADLY    who tells, or looks: before anybody knows
  *   close      any                      - PLAIN     the closer: if it was the last, and more have
  *                                       or STOP     come than were ever received, raises it again
  *
- * So a handler does one addition, and whether the signal was taken is decided by that alone.
+ * So a handler does one addition, and whether the signal was taken is decided by that alone. Tools
+ * send a signal to a process and then to its group, so a second stop within `repeat_ns` of the first
+ * is a repeat. It is not counted: otherwise the last blz_stop would find a signal that nobody has
+ * received.
  * Handlers are put back before a word is closed: one that finds it closed was overtaken by that,
  * and the signal that it has in hand belongs to whatever handler there is now.
  *
@@ -78,6 +82,8 @@ typedef struct signal_notice {
     uint64_t base[NR_STOPS]; /* counts when the first blz_stop was opened */
     int stop_signal;         /* what everybody gets, once somebody has been told; or 0 */
     uint32_t stop_first;     /* atomic: the one that came first, if more than one has come */
+    int64_t stop_ns;         /* atomic: when the first came; 0: none has come */
+    int64_t repeat_ns;       /* BLZ_STOP_REPEAT_NS */
 } signal_notice;
 
 /* What a handler has to do. */
@@ -102,21 +108,47 @@ static inline void notice_ring(signal_notice *notice)
         blz__futex_wake(&notice->bell, 1);
 }
 
-/* A signal has come. [signal handler] */
-static inline enum notice_verdict notice_signal(signal_notice *notice, int signal, uint64_t sender)
+static inline bool slot_is_deadly(uint64_t word)
+{
+    return (word & (SLOT_OPEN | SLOT_DEADLY)) == (SLOT_STOP | SLOT_DEADLY);
+}
+
+/* Whether a stop that comes now belongs to the first one. */
+static inline bool stop_is_repeat(const signal_notice *notice, int64_t now_ns)
+{
+    int64_t first_ns = blz__load(&notice->stop_ns, RELAXED);
+    return first_ns == 0 || now_ns - first_ns < notice->repeat_ns;
+}
+
+/* The first stop: when it came, and which it was; hints that are there before it is counted. */
+static inline void note_stop(signal_notice *notice, int signal, int64_t now_ns)
+{
+    uint32_t nobody = 0;
+    int64_t never = 0;
+
+    blz__cas(&notice->stop_ns, &never, now_ns, RELAXED, RELAXED);
+    blz__cas(&notice->stop_first, &nobody, (uint32_t)signal, RELAXED, RELAXED);
+}
+
+/* A signal has come, at the given instant of the monotonic clock. [signal handler] */
+static inline enum notice_verdict notice_signal(signal_notice *notice, int signal, uint64_t sender,
+                                                int64_t now_ns)
 {
     signal_slot *slot = &notice->slots[signal];
-    uint32_t nobody = 0;
-    uint64_t word;
+    uint64_t word = blz__load(&slot->word, ACQUIRE); /* the hints; pairs with the CAS below */
 
     blz__store(&slot->sender, sender, RELAXED);
-    word = blz__fetch_add(&slot->word, SLOT_ONE, RELEASE); /* the sender; pairs with slot_count */
+    do {
+        if (slot_is_deadly(word) && stop_is_repeat(notice, now_ns))
+            return NOTICE_TAKEN;
+        if (word & SLOT_STOP)
+            note_stop(notice, signal, now_ns);
+        /* release: the sender and the hints; pairs with slot_count, and with the load above */
+    } while (!blz__cas_weak(&slot->word, &word, word + SLOT_ONE, RELEASE, ACQUIRE));
     if (!(word & SLOT_OPEN))
         return NOTICE_CLOSED;
-    if ((word & (SLOT_OPEN | SLOT_DEADLY)) == (SLOT_STOP | SLOT_DEADLY))
+    if (slot_is_deadly(word))
         return NOTICE_SECOND;
-    if (word & SLOT_STOP) /* a hint, if both come before anybody looks: nothing depends on it */
-        blz__cas(&notice->stop_first, &nobody, (uint32_t)signal, RELAXED, RELAXED);
     notice_ring(notice);
     return NOTICE_TAKEN;
 }

@@ -53,7 +53,10 @@ static struct {
 
 static signal_slot slots[NR_SIGNALS];
 
-signal_notice blz__signals = {.slots = slots, .nr_slots = NR_SIGNALS, .stops = {SIGINT, SIGTERM}};
+signal_notice blz__signals = {.slots = slots,
+                              .nr_slots = NR_SIGNALS,
+                              .stops = {SIGINT, SIGTERM},
+                              .repeat_ns = BLZ_STOP_REPEAT_NS};
 
 /* ---- the handler ---- */
 
@@ -107,7 +110,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 
     (void)context;
     if (blz__load(table.process, RELAXED) == PROCESS_READY)
-        verdict = notice_signal(&blz__signals, signal, sender_of(info));
+        verdict = notice_signal(&blz__signals, signal, sender_of(info), blz__clock_ns());
     if (verdict == NOTICE_CLOSED)
         pass_on(signal);
     else if (verdict == NOTICE_SECOND)

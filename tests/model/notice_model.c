@@ -10,6 +10,9 @@
 
 enum { FIRST = 1, SECOND = 2, NR_SLOTS = 3, MAX_SUBS = 2, SENDER = 77 };
 
+/* When signals come: the first, one too soon after it, one that is a request of its own. */
+enum { FIRST_NS = 100, REPEAT_NS = 50, SOON_NS = 149, LATE_NS = 150 };
+
 static signal_slot slots[NR_SLOTS];
 static signal_notice notice;
 static enum notice_verdict verdicts[2];
@@ -88,7 +91,10 @@ static void begin(void)
 {
     for (int i = 0; i < NR_SLOTS; i++)
         slots[i] = (signal_slot){.word = 0};
-    notice = (signal_notice){.slots = slots, .nr_slots = 2, .stops = {FIRST, SECOND}};
+    notice = (signal_notice){.slots = slots,
+                             .nr_slots = 2,
+                             .stops = {FIRST, SECOND},
+                             .repeat_ns = REPEAT_NS};
     for (int i = 0; i < MAX_SUBS; i++)
         subs[i] = (struct sub){.sender_known = true};
 }
@@ -117,19 +123,25 @@ static void end_herald(model_thread thread)
 static void signal_first(void *unused)
 {
     (void)unused;
-    verdicts[0] = notice_signal(&notice, FIRST, SENDER);
+    verdicts[0] = notice_signal(&notice, FIRST, SENDER, FIRST_NS);
 }
 
 static void signal_again(void *unused)
 {
     (void)unused;
-    verdicts[1] = notice_signal(&notice, FIRST, SENDER);
+    verdicts[1] = notice_signal(&notice, FIRST, SENDER, LATE_NS);
 }
 
 static void signal_second(void *unused)
 {
     (void)unused;
-    verdicts[1] = notice_signal(&notice, SECOND, SENDER);
+    verdicts[1] = notice_signal(&notice, SECOND, SENDER, LATE_NS);
+}
+
+static void signal_repeated(void *unused)
+{
+    (void)unused;
+    verdicts[1] = notice_signal(&notice, FIRST, SENDER, SOON_NS);
 }
 
 static void receive(void *arg)
@@ -425,6 +437,33 @@ static void a_signal_after_a_look_kills(void)
     end_herald(h);
 }
 
+/* Wherever it comes, a repeat is part of the first one: nobody is killed, nothing is left over. */
+static void a_repeated_stop_is_none(void)
+{
+    open_stop();
+    model_thread h = start_herald();
+    signal_first(NULL);
+    model_thread s = model_start_named(signal_repeated, NULL, "repeat");
+    model_assert(blz__notice_look(&notice) == FIRST);
+    model_join(s);
+    model_assert(verdicts[1] == NOTICE_TAKEN);
+    model_assert(!close_stop());
+    end_herald(h);
+}
+
+/* If nobody has looked at the first one, it is still to be raised again. */
+static void a_repeated_stop_hides_nothing(void)
+{
+    open_stop();
+    model_thread h = start_herald();
+    model_thread s = model_start_named(signal_repeated, NULL, "repeat");
+    signal_first(NULL);
+    model_join(s);
+    model_assert(verdicts[0] == NOTICE_TAKEN && verdicts[1] == NOTICE_TAKEN);
+    model_assert(close_stop());
+    end_herald(h);
+}
+
 static void a_signal_that_somebody_wants_does_not_kill(void)
 {
     subscribe(1);
@@ -449,7 +488,7 @@ static void a_signal_against_the_last_stop_is_not_lost(void)
     model_assert(verdicts[0] == (unseen ? NOTICE_TAKEN : NOTICE_CLOSED));
     blz__notice_open_stop(&notice); /* what is over stays so */
     model_assert(blz__notice_look(&notice) == 0);
-    verdicts[0] = notice_signal(&notice, FIRST, SENDER);
+    verdicts[0] = notice_signal(&notice, FIRST, SENDER, FIRST_NS);
     model_assert(verdicts[0] == NOTICE_TAKEN);
     end_herald(h);
 }
@@ -491,6 +530,8 @@ static const struct model models[] = {
     MODEL(the_stop_that_came_first_stands, 1),
     MODEL(a_signal_after_the_wake_kills, 1),
     MODEL(a_signal_after_a_look_kills, 2),
+    MODEL(a_repeated_stop_is_none, 2),
+    MODEL(a_repeated_stop_hides_nothing, 2),
     MODEL(a_signal_that_somebody_wants_does_not_kill, 1),
     MODEL(a_signal_against_the_last_stop_is_not_lost, 2),
     MODEL(a_waiter_that_leaves_has_not_seen_the_stop, 1),

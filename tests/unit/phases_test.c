@@ -5,6 +5,7 @@
  */
 #include "clock_rt.h"
 #include "phases.h"
+#include "signal/table.h"
 
 #include <signal.h>
 #include <string.h>
@@ -265,10 +266,13 @@ static void signals_begin_and_hurry(void **state)
     turn_until(rt, s, BLZ_SHUTDOWN_DRAINING);
     assert_int_equal(report_of(s).signal, SIGTERM);
     assert_int_equal(report_of(s).pid, getpid());
+    advance(rt, BLZ_STOP_REPEAT_NS);
     raise(SIGINT);
     turn_until(rt, s, BLZ_SHUTDOWN_CANCELLING);
+    advance(rt, BLZ_STOP_REPEAT_NS);
     raise(SIGINT);
     turn_until(rt, s, BLZ_SHUTDOWN_FORCING);
+    advance(rt, BLZ_STOP_REPEAT_NS);
     raise(SIGTERM);
     turn_until(rt, s, BLZ_SHUTDOWN_ENDED);
     turn_all(rt);
@@ -276,6 +280,40 @@ static void signals_begin_and_hurry(void **state)
     assert_int_equal(report_of(s).signal, SIGTERM);
     assert_int_equal(report_of(s).requests, 4);
     blz_guard_leave(&stuck);
+    blz_shutdown_free(s);
+    free_rt(rt);
+}
+
+/* The shutdown has received all that have come. */
+static void turn_until_received(blz_rt *rt, int signal)
+{
+    const signal_slot *slot = &blz__signals.slots[signal];
+
+    while (slot_has_come(slot, &slot->seen))
+        turn_all(rt);
+}
+
+static void a_signal_that_is_repeated_within_a_second_does_not_hurry(void **state)
+{
+    blz_rt *rt = new_clock_rt(true);
+    blz_shutdown *s = new_shutdown((blz_shutdown_options){0});
+    blz_guard work = working(s);
+    blz_handle run = run_it(rt, s);
+
+    (void)state;
+    raise(SIGTERM);
+    turn_until(rt, s, BLZ_SHUTDOWN_DRAINING);
+    for (int i = 0; i < 2; i++) {
+        raise(i ? SIGINT : SIGTERM);
+        turn_until_received(rt, i ? SIGINT : SIGTERM);
+        assert_int_equal(blz_shutdown_phase(s), BLZ_SHUTDOWN_DRAINING);
+        advance(rt, BLZ_STOP_REPEAT_NS / 2 - 1);
+    }
+    assert_int_equal(report_of(s).requests, 1);
+    blz_guard_leave(&work);
+    turn_until(rt, s, BLZ_SHUTDOWN_ENDED);
+    turn_all(rt);
+    assert_int_equal(result_of(&run), 0);
     blz_shutdown_free(s);
     free_rt(rt);
 }
@@ -519,6 +557,7 @@ int main(void)
         TEST(what_is_stuck_is_reported_and_left_behind),
         TEST(each_hurry_ends_a_phase),
         TEST(signals_begin_and_hurry),
+        TEST(a_signal_that_is_repeated_within_a_second_does_not_hurry),
         TEST(a_signal_before_the_run_is_not_lost),
         TEST(a_signal_that_nobody_has_answered_is_raised_again),
         TEST(which_signals_is_an_option),

@@ -7,6 +7,8 @@
  */
 #include "harness.h"
 
+#include "signal/table.h"
+
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -427,6 +429,7 @@ static int hangs_in_its_shutdown(void)
     blz_stop stop = opened();
     blz_rt *rt;
 
+    blz__signals.repeat_ns = 0; /* every signal is a request of its own */
     check(blz_rt_new(&rt, NULL) == 0);
     check(BLZ_SPAWN_ON(rt, NULL, waits, .stop = &stop, .ended = &ended) == 0);
     say('r');
@@ -435,6 +438,27 @@ static int hangs_in_its_shutdown(void)
     say('s');
     event_wait(&ended, 2);
     return 1;
+}
+
+/*
+ * Says 's' when the stop has come, and ends in order when it is told to. For this program there is
+ * no time after which a second signal is a request of its own.
+ */
+static int ends_in_order(void)
+{
+    blz_stop stop = opened();
+    char c;
+
+    check(blz__signals.repeat_ns == BLZ_STOP_REPEAT_NS);
+    blz__signals.repeat_ns = INT64_MAX;
+    say('r');
+    check(BLZ_RUN(waits, .stop = &stop) == SIGTERM);
+    say('s');
+    while (read(STDIN_FILENO, &c, 1) < 0)
+        check(errno == EINTR);
+    check(blz_stop_received(&stop) == SIGTERM);
+    blz_stop_close(&stop);
+    return 42;
 }
 
 /* The main thread is a worker, and every thread blocks the signals. */
@@ -489,6 +513,8 @@ static int child_program(const char *name)
     alarm(CHILD_SECONDS);
     if (strcmp(name, "hangs") == 0)
         return hangs_in_its_shutdown();
+    if (strcmp(name, "orderly") == 0)
+        return ends_in_order();
     if (strcmp(name, "blocks") == 0)
         return blocks_the_signals();
     if (strcmp(name, "forks") == 0)
@@ -498,24 +524,28 @@ static int child_program(const char *name)
 
 struct child {
     pid_t pid;
-    int output;
+    int input, output;
 };
 
 static struct child start_child(const char *name)
 {
     struct child child;
-    int pipes[2];
+    int in[2], out[2];
 
-    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(pipe(in), 0);
+    assert_int_equal(pipe(out), 0);
     child.pid = fork();
     if (child.pid == 0) {
-        dup2(pipes[1], STDOUT_FILENO);
+        dup2(in[0], STDIN_FILENO);
+        dup2(out[1], STDOUT_FILENO);
         setenv("BLZ_STOP_CHILD", name, 1);
         execl("/proc/self/exe", "stop", (char *)NULL);
         _exit(98);
     }
-    close(pipes[1]);
-    child.output = pipes[0];
+    close(in[0]);
+    close(out[1]);
+    child.input = in[1];
+    child.output = out[0];
     return child;
 }
 
@@ -533,6 +563,7 @@ static int end_of(struct child *child)
     int status = 0;
 
     assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    close(child->input);
     close(child->output);
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -549,6 +580,41 @@ static void a_second_signal_of_either_kind_kills(void **state)
         expect_output(&child, 's');
         kill(child.pid, both[i]);
         assert_int_equal(end_of(&child), -both[i]);
+    }
+}
+
+static void tell_to_end(struct child *child)
+{
+    assert_int_equal(write(child->input, "e", 1), 1);
+}
+
+static void a_signal_that_is_repeated_soon_does_not_kill(void **state)
+{
+    struct child child;
+
+    (void)state;
+    child = start_child("orderly");
+    expect_output(&child, 'r');
+    kill(child.pid, SIGTERM);
+    expect_output(&child, 's');
+    for (int i = 0; i < 3; i++)
+        kill(child.pid, both[i % 2]);
+    tell_to_end(&child);
+    assert_int_equal(end_of(&child), 42);
+}
+
+/* As timeout(1) does. */
+static void two_signals_at_once_do_not_kill(void **state)
+{
+    (void)state;
+    for (int64_t round = scaled(50); round > 0; round--) {
+        struct child child = start_child("orderly");
+        expect_output(&child, 'r');
+        kill(child.pid, SIGTERM);
+        kill(child.pid, SIGTERM);
+        tell_to_end(&child);
+        expect_output(&child, 's');
+        assert_int_equal(end_of(&child), 42);
     }
 }
 
@@ -597,6 +663,8 @@ int main(void)
         TEST(opening_and_closing_on_many_threads),
         TEST(signals_and_cancellations_race),
         TEST(a_second_signal_of_either_kind_kills),
+        TEST(a_signal_that_is_repeated_soon_does_not_kill),
+        TEST(two_signals_at_once_do_not_kill),
         TEST(a_program_that_blocks_the_signals_is_told_all_the_same),
         TEST(a_forked_child_has_a_table_of_its_own),
     };
