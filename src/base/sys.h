@@ -58,7 +58,8 @@ void blz__thread_name(char *out, size_t size);
 /*
  * Moves the calling thread to one of the CPUs that it may use, another one for each of so many
  * numbers as there are, and lets it use all of them again. Systems wake a thread where it ran last:
- * threads that begin on the same CPU may wait for each other while another one is idle. A wish.
+ * threads that begin on the same CPU may wait for each other while another one is idle. CPUs that
+ * the process is given later count, too. A wish.
  */
 void blz__thread_spread(unsigned number);
 
@@ -69,7 +70,8 @@ uint64_t blz__thread_id(void);
  * Asymmetric fences: blz__fence_light in one thread and blz__fence_heavy in another order the two
  * like a pair of seq_cst fences, but the light one costs nothing where the system can interrupt
  * the other threads for us (membarrier). Where it cannot, blz__fence_asymmetric_init returns false
- * and the light one must be a real fence: callers keep the answer and pass it in.
+ * and the light one must be a real fence: callers keep the answer and pass it in. A heavy fence that
+ * fails although the answer was true is a panic: a system call filter was installed in between.
  */
 bool blz__fence_asymmetric_init(void);
 void blz__fence_heavy(void);

@@ -2,6 +2,7 @@
 /* The system contract (sys.h) on Linux: futex, pthreads, membarrier, mmap, cgroups. */
 #include "base/sys.h"
 
+#include "base/panic.h"
 #include "base/sanitize.h"
 
 #include <errno.h>
@@ -179,9 +180,20 @@ bool blz__fence_asymmetric_init(void)
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
+/*
+ * The registration has succeeded, so only memory can run out, for a moment. Any other failure means
+ * that a system call filter was installed later. Without the fence two threads would be inside of
+ * one lock, so the process must not go on.
+ */
 void blz__fence_heavy(void)
 {
-    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    while (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
+        if (errno != ENOMEM)
+            blz__panic("membarrier worked at the start and fails now (%s): a system call filter "
+                       "must allow it, or refuse it before the first runtime, channel or pool",
+                       strerror(errno));
+        sched_yield();
+    }
 }
 
 /* ---- memory ---- */
@@ -258,6 +270,22 @@ static int cpu_of(const cpu_set_t *set, unsigned number)
             return cpu;
 }
 
+/*
+ * A mask that has been written stays for ever: the thread would not get CPUs that its container is
+ * given later. So what is left behind is a mask of all CPUs there could be, of which the kernel
+ * takes those that the container has. Only where the program had narrowed its own mask, so that
+ * this would be more than before, the old mask is written.
+ */
+static void restore_affinity(const cpu_set_t *before)
+{
+    cpu_set_t set, after;
+
+    memset(&set, 0xff, sizeof set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0 ||
+        sched_getaffinity(0, sizeof after, &after) != 0 || !CPU_EQUAL(&after, before))
+        sched_setaffinity(0, sizeof *before, before);
+}
+
 void blz__thread_spread(unsigned number)
 {
     cpu_set_t all, one;
@@ -267,7 +295,7 @@ void blz__thread_spread(unsigned number)
     CPU_ZERO(&one);
     CPU_SET(cpu_of(&all, number), &one);
     if (sched_setaffinity(0, sizeof one, &one) == 0)
-        sched_setaffinity(0, sizeof all, &all);
+        restore_affinity(&all);
 }
 
 /* ---- clock, fork, randomness ---- */

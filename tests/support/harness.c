@@ -5,6 +5,7 @@
 #include "watch.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -320,18 +321,35 @@ int64_t turn_all(blz_rt *rt)
     return all;
 }
 
-void in_own_process(const char *name)
+int run_self(const char *name, char *errors, size_t size)
 {
     char self[4096] = {0};
     char *emulator = getenv("EMULATOR"); /* of a foreign processor; the shell knows where it is */
     char *argv[] = {emulator, self, (char *)(uintptr_t)name, NULL};
     char **command = emulator ? argv : argv + 1;
-    int status = -1;
+    int status = -1, pipes[2];
+    posix_spawn_file_actions_t actions;
     pid_t pid;
 
     assert_in_range(readlink("/proc/self/exe", self, sizeof self - 1), 1, sizeof self - 1);
-    assert_int_equal(posix_spawnp(&pid, command[0], NULL, NULL, command, environ), 0);
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    posix_spawn_file_actions_init(&actions);
+    if (errors)
+        posix_spawn_file_actions_adddup2(&actions, pipes[1], STDERR_FILENO);
+    assert_int_equal(posix_spawnp(&pid, command[0], &actions, NULL, command, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(pipes[1]);
+    if (errors)
+        errors[read_fully(pipes[0], errors, size - 1)] = '\0';
+    close(pipes[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+void in_own_process(const char *name)
+{
+    int status = run_self(name, NULL, 0);
+
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
 }

@@ -131,7 +131,13 @@ int thread_id(void);
 /* Waits until there are as many threads as that: a thread that has been joined may linger. */
 bool wait_for_threads(int count);
 
-/* Runs this program again with one argument, which says what to do; it exits with 0. */
+/*
+ * Runs this program again with one argument, which says what to do: its status, as waitpid gives
+ * it. What it writes to stderr is in `errors`, unless that is NULL.
+ */
+int run_self(const char *name, char *errors, size_t size);
+
+/* Runs this program again with one argument; it exits with 0. */
 void in_own_process(const char *name);
 
 #endif
