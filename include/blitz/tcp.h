@@ -94,8 +94,10 @@ BLZ_API int blz_listener_get(const blz_listener *listener, blz_opt option, int64
 
 /*
  * Takes over a descriptor that listens already (inherited, say), for the runtime `rt` (NULL: this
- * thread's), which closes it from now on. Its blocking mode is changed. -EINVAL: it does not
- * listen, or is no TCP socket. On failure it is still the caller's. [any thread]
+ * thread's), which closes it from now on. It is put into non-blocking mode. Other processes may
+ * share it (socket activation, pre-forked servers): a connection is taken only while a task
+ * accepts, and the end of the runtime does not end it for them. -EINVAL: it does not listen, or is
+ * no TCP socket. On failure it is still the caller's. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_listener_from_fd(blz_listener *listener, blz_rt *rt, int fd);
 
@@ -160,7 +162,7 @@ BLZ_API blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_ad
 
 /*
  * Takes over a connected descriptor for the runtime `rt` (NULL: this thread's), which closes it
- * from now on. Its blocking mode is changed. -EINVAL: no TCP socket, or one that listens. On
+ * from now on. It may be put into non-blocking mode. -EINVAL: no TCP socket, or one that listens. On
  * failure it is still the caller's. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Carrying out an operation with a system call that does not wait, and raises no SIGPIPE. Sockets
- * have flags for that, and so have pipes, whose mode other processes may share. Where they do not
- * work, descriptors are in non-blocking mode, or asked with poll(2) before, or put into that mode
- * for a moment.
+ * have flags for that, and so have pipes, whose mode other processes may share. A descriptor that
+ * has no such flag (a terminal, anything that a file is sent to) is in non-blocking mode, or put
+ * into it for the call. That it was ready a moment before would not do: another process may have
+ * taken what there was.
  *
  * -EAGAIN means: not now, and nothing has happened. EINTR is never seen above.
  */
@@ -47,26 +48,16 @@ static bool has_no_flag(ssize_t n)
     return n < 0 && (errno == EOPNOTSUPP || sys_is_refused(errno));
 }
 
-static ssize_t read_plain(const struct io *io, int fd, const struct iovec *iov, int count)
-{
-    ssize_t n;
-
-    if (io->fd->flags & FD_NONBLOCK)
-        return readv(fd, iov, count);
-    n = preadv2(fd, iov, count, -1, RWF_NOWAIT);
-    if (!has_no_flag(n))
-        return n;
-    if (ready_events(fd, POLLIN) != 0)
-        return readv(fd, iov, count);
-    errno = EAGAIN;
-    return -1;
-}
-
-static ssize_t call_of(const struct io *io, int fd)
+/* `iov`: of reads. */
+static ssize_t call_of(const struct io *io, int fd, const struct iovec *iov, int count)
 {
     off_t offset;
 
     switch (io->op.kind) {
+    case IO_READ:
+    case IO_READV:
+    case IO_LEASE:
+        return readv(fd, iov, count);
     case IO_WRITE:
         return write(fd, io->buf, io_clamp(io->len));
     case IO_WRITEV:
@@ -90,26 +81,56 @@ static ssize_t call_with_flag(const struct io *io, int fd)
     return -1;
 }
 
-/* With the descriptor's mode in place of MSG_DONTWAIT. */
-static ssize_t call_without_waiting(const struct io *io, int fd)
+static ssize_t call_in_mode_locked(const struct io *io, int fd, const struct iovec *iov, int count)
 {
-    int mode, error;
+    int mode = fcntl(fd, F_GETFL), error;
     ssize_t n;
 
-    if (io->fd->flags & FD_NONBLOCK)
-        return call_of(io, fd);
-    n = call_with_flag(io, fd);
-    if (!has_no_flag(n))
-        return n;
-    mode = fcntl(fd, F_GETFL);
     if (mode < 0 || (mode & O_NONBLOCK))
-        return mode < 0 ? -1 : call_of(io, fd);
-    fcntl(fd, F_SETFL, mode | O_NONBLOCK);
-    n = call_of(io, fd);
+        return mode < 0 ? -1 : call_of(io, fd, iov, count);
+    if (fcntl(fd, F_SETFL, mode | O_NONBLOCK) < 0)
+        return -1;
+    n = call_of(io, fd, iov, count);
     error = errno;
     fcntl(fd, F_SETFL, mode);
     errno = error;
     return n;
+}
+
+/*
+ * With the descriptor's mode in place of a flag. The lock keeps a read and a write of one terminal
+ * from restoring the mode under each other. Of a socket only one direction needs the mode.
+ */
+static ssize_t call_in_mode(const struct io *io, int fd, const struct iovec *iov, int count)
+{
+    ssize_t n;
+
+    if (io->fd->flags & FD_SOCKET)
+        return call_in_mode_locked(io, fd, iov, count);
+    blz__lock_acquire(&io->fd->lock);
+    n = call_in_mode_locked(io, fd, iov, count);
+    blz__lock_release(&io->fd->lock); /* leaves errno alone */
+    return n;
+}
+
+static ssize_t read_plain(const struct io *io, int fd, const struct iovec *iov, int count)
+{
+    ssize_t n;
+
+    if (io->fd->flags & FD_NONBLOCK)
+        return readv(fd, iov, count);
+    n = preadv2(fd, iov, count, -1, RWF_NOWAIT);
+    return has_no_flag(n) ? call_in_mode(io, fd, iov, count) : n;
+}
+
+static ssize_t call_without_waiting(const struct io *io, int fd)
+{
+    ssize_t n;
+
+    if (io->fd->flags & FD_NONBLOCK)
+        return call_of(io, fd, NULL, 0);
+    n = call_with_flag(io, fd);
+    return has_no_flag(n) ? call_in_mode(io, fd, NULL, 0) : n;
 }
 
 /* With the thread's signal mask in place of MSG_NOSIGNAL. The signal is sent to the thread. */
@@ -216,9 +237,13 @@ static int64_t try_connect(struct io *io, int fd)
     return -error;
 }
 
-static int accept_flags(const struct io *io)
+int blz__io_accept(int fd, bool nonblock)
 {
-    return SOCK_CLOEXEC | (io->fd->flags & FD_NONBLOCK ? SOCK_NONBLOCK : 0);
+    int mode = fcntl(fd, F_GETFL);
+
+    if (mode < 0 || (!(mode & O_NONBLOCK) && fcntl(fd, F_SETFL, mode | O_NONBLOCK) < 0))
+        return -1;
+    return accept4(fd, NULL, NULL, SOCK_CLOEXEC | (nonblock ? SOCK_NONBLOCK : 0));
 }
 
 static int64_t once(struct io *io, int fd, bool socket)
@@ -239,7 +264,7 @@ static int64_t once(struct io *io, int fd, bool socket)
     case IO_SENDMSG:
         return sendmsg(fd, io->buf, MSG_DONTWAIT | MSG_NOSIGNAL | io->msg_flags);
     case IO_ACCEPT:
-        return accept4(fd, NULL, NULL, accept_flags(io));
+        return blz__io_accept(fd, io->fd->flags & FD_NONBLOCK);
     case IO_SENDFILE:
         return call_quietly(io, fd);
     case IO_LEASE:

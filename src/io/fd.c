@@ -245,19 +245,6 @@ int blz__fd_enter(struct io *io, blz_cx *cx)
     return rc;
 }
 
-int blz__fd_enter_for(struct io *io, struct blz_worker *home)
-{
-    blz__fd *entry = io->fd;
-    int rc;
-
-    blz__lock_acquire(&entry->lock);
-    rc = enter_locked(entry, io, entry->owner->rt);
-    if (rc == 0)
-        blz__op_begin_at(&io->op, home);
-    blz__lock_release(&entry->lock);
-    return rc;
-}
-
 int blz__fd_reenter(struct io *io, blz_cx *cx)
 {
     blz__fd *entry = io->fd;
@@ -480,17 +467,6 @@ void blz__fd_keep(const blz__fd_ref *listener, blz__fd_ref conn)
 {
     if (!append_kept(listener->entry, (uint32_t)listener->generation, conn.entry))
         blz__fd_close(&conn, NULL);
-}
-
-void blz__fd_keep_plain(const blz__fd_ref *listener, int fd)
-{
-    const blz__fd *entry = listener->entry;
-    blz__fd_ref conn;
-
-    if (blz__fd_adopt(&conn, entry->owner->rt, fd, FD_SOCKET | (entry->flags & FD_STREAM)) == 0)
-        blz__fd_keep(listener, conn);
-    else
-        blz__io_close(fd);
 }
 
 blz__fd_ref blz__fd_take_kept(const blz__fd_ref *listener)

@@ -8,12 +8,6 @@
 /* Begins the operation. 0, -EBADF (stale), -EBUSY (one is in flight in that direction). [task] */
 int blz__fd_enter(struct io *io, blz_cx *cx);
 
-/* The same for an operation of a driver's own, whose task is nobody's. [home] */
-int blz__fd_enter_for(struct io *io, struct blz_worker *home);
-
-/* blz__fd_keep for a descriptor as accept gives it, by an operation that has entered. [home] */
-void blz__fd_keep_plain(const blz__fd_ref *listener, int fd);
-
 /* Begins the next step of an operation that has entered. 0, or -ECANCELED: closed. [task] */
 int blz__fd_reenter(struct io *io, blz_cx *cx);
 

@@ -141,12 +141,6 @@ static bool moves_nothing(const struct io *io)
                                  1u << IO_PEEK | 1u << IO_SENDFILE));
 }
 
-static bool stays_here(blz_cx *cx)
-{
-    return (blz__load(&cx->task->state, RELAXED) & TASK_PINNED) ||
-           blz_rt_workers(blz_cx_rt(cx)) == 1;
-}
-
 static blz_poll first_poll(struct io *io, blz_cx *cx)
 {
     int rc;
@@ -161,8 +155,6 @@ static blz_poll first_poll(struct io *io, blz_cx *cx)
     if (rc < 0)
         return blz_future_done(&io->op.future, rc);
     io->flags |= IO_STARTED;
-    if (io->op.kind == IO_ACCEPT && stays_here(cx))
-        io->flags |= IO_STAYS;
     if (blz_unlikely(moves_nothing(io))) {
         io->op.value = 0;
         return blz__op_end(&io->op, cx) ? finish(io, 0) : BLZ_PENDING;

@@ -140,7 +140,6 @@ enum io_kind {
     IO_POLL,     /* len: POLLIN and so on; value: those that are true */
     IO_CALL,     /* buf: struct io_call *; len: POLLIN or POLLOUT */
     IO_KINDS,
-    IO_ACCEPTOR = IO_KINDS, /* io_uring: accepts for others; see uring_accept.c */
     /* Of files, which are never ready or not: for drivers that do files. offset: where; -1: at the
      * file's position. -EAGAIN means that a thread has to do it. */
     IO_FILE_READ,   /* buf, len */
@@ -165,7 +164,6 @@ enum {
     IO_STARTED = 0x2, /* its first poll has been */
     IO_CANCELLED = 0x4,
     IO_PAUSED = 0x8, /* between two steps, because the budget is used up */
-    IO_STAYS = 0x10, /* its task stays on this worker */
 };
 
 /* How far an attempt or a driver has come with it. */
@@ -174,8 +172,7 @@ enum {
     IO_POLLED = 0x2,     /* io_uring: waits for readiness, then it is attempted */
     IO_EDGE = 0x4,       /* io_uring: waits for changes of the readiness */
     IO_HELD = 0x8,       /* io_uring: has its value, and waits for the end of its request */
-    IO_QUEUED = 0x10,    /* io_uring: waits in an acceptor */
-    IO_ENDING = 0x20,    /* io_uring: the request to end it waits for room */
+    IO_ENDING = 0x10,    /* io_uring: the request to end it waits for room */
 };
 
 /* What blz_io is. */
@@ -267,6 +264,14 @@ int64_t blz__io_attempt(struct io *io);
 
 /* The system's close. */
 void blz__io_close(int fd);
+
+/*
+ * Accepts a connection if there is one: its descriptor, or -1 and errno. Never waits. accept4 has no
+ * flag for that. So the listener is put into non-blocking mode first if it is not in it: another
+ * process that shares the listener may have changed the mode, and may take the connection that made
+ * it ready. `nonblock` is the mode of the new descriptor.
+ */
+int blz__io_accept(int fd, bool nonblock);
 
 /* Completes it: the value is the result of the last attempt. [home worker] */
 void blz__io_complete(blz__driver *driver, struct io *io, int64_t value);

@@ -43,9 +43,7 @@ static void on_cqe(struct uring_driver *d, const struct io_uring_cqe *cqe)
         d->in_flight--;
         blz__uring_has_ended(d, io);
     }
-    if (io->op.kind == IO_ACCEPTOR)
-        blz__uring_on_accept(io, cqe->res, cqe->flags);
-    else if (cqe->flags & IORING_CQE_F_MORE)
+    if (cqe->flags & IORING_CQE_F_MORE)
         blz__uring_note_change(d, io, cqe->res);
     else
         complete(d, io, cqe->res);

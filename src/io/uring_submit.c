@@ -45,12 +45,10 @@ static void prep(struct io_uring_sqe *sqe, struct io *io)
     case IO_READV:
         io_uring_prep_readv(sqe, fd, io->buf, (unsigned)io->len, (uint64_t)-1);
         break;
-    case IO_ACCEPT:
-        io_uring_prep_accept(sqe, fd, NULL, NULL, SOCK_CLOEXEC);
-        break;
     case IO_CONNECT:
         io_uring_prep_connect(sqe, fd, io->buf, (socklen_t)io->len);
         break;
+    case IO_ACCEPT:
     case IO_WRITE:
     case IO_WRITEV:
     case IO_PEEK:
@@ -79,7 +77,7 @@ static void prep(struct io_uring_sqe *sqe, struct io *io)
 /* What the set is for. The answer does not change while the operation is in flight. */
 static bool waits_in_set(const struct io *io)
 {
-    enum { IN_RING = 1u << IO_ACCEPT | 1u << IO_CONNECT | 1u << IO_POLL | 1u << IO_ACCEPTOR };
+    enum { IN_RING = 1u << IO_CONNECT | 1u << IO_POLL };
 
     return (io->fd->flags & FD_SOCKET) && !(1u << io->op.kind & IN_RING);
 }
@@ -148,8 +146,7 @@ void blz__uring_submit(blz__driver *driver, blz__op *op)
         return;
     }
     io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_HELD | IO_ENDING);
-    if (io->op.kind != IO_ACCEPT || !blz__uring_accept(d, io))
-        blz__uring_submit_again(d, io);
+    blz__uring_submit_again(d, io);
 }
 
 /* ---- cancelling ---- */
@@ -194,14 +191,10 @@ void blz__uring_cancel(blz__driver *driver, blz__op *op)
     struct uring_driver *d = uring_of(driver);
     struct io *io = (struct io *)op;
 
-    if (io->op.kind == IO_ACCEPTOR)
-        blz__uring_acceptor_stop(d, io);
-    else if (waits_in_set(io))
+    if (waits_in_set(io))
         blz__ready_cancel(driver, op);
     else if (io->progress & IO_HELD)
         return; /* has its value, and is ending */
-    else if (io->progress & IO_QUEUED)
-        blz__uring_accept_cancel(d, io);
     else if (blz_unlikely(d->put_off != NULL) && take_back(d, io))
         blz__io_complete(driver, io, -ECANCELED);
     else

@@ -22,9 +22,6 @@
 
 #include <blitz/look.h>
 #include <errno.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 1000 };
 
@@ -80,15 +77,11 @@ int blz__listener_close(blz__fd_ref *listener)
 /* Accepts what is there already. */
 static void accept_waiting(int fd, const blz__fd_ref *heir)
 {
-    struct pollfd waiting = {.fd = fd, .events = POLLIN};
     blz_rt *rt = blz_rt_current();
     int mode = blz__io_mode(rt), conn;
 
-    while (poll(&waiting, 1, 0) == 1) {
+    while ((conn = blz__io_accept(fd, mode & FD_NONBLOCK)) >= 0) {
         blz__fd_ref ref;
-        conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | (mode & FD_NONBLOCK ? SOCK_NONBLOCK : 0));
-        if (conn < 0)
-            return;
         if (blz__socket_adopt(&ref, rt, conn, FD_STREAM) == 0)
             blz__fd_keep(heir, ref);
     }
@@ -110,7 +103,7 @@ void blz__listener_retire(blz__fd_ref *clone, const blz__fd_ref *heir)
 
 /* ---- accepting ---- */
 
-static const blz_future_ops tcp_accept_ops, unix_accept_ops, new_accept_ops;
+static const blz_future_ops tcp_accept_ops, unix_accept_ops;
 
 static blz__fd_ref listener_of(const struct io *io)
 {
@@ -197,7 +190,6 @@ static blz_poll got_connection(blz_future *self, blz_cx *cx)
 
     if (rc == 0 && io_was_cancelled((const blz_io *)self)) {
         blz__fd_keep(&listener, ref);
-        io->op.done = 1; /* for blz_serve */
         rc = -ECANCELED;
     } else if (rc == 0) {
         *conn = ref;
@@ -213,8 +205,6 @@ static bool takes_kept(blz_future *self)
     const struct io *io = (const struct io *)self;
     blz__fd_ref *conn = io->buf, listener = listener_of(io);
 
-    if (self->ops == &new_accept_ops)
-        return false;
     if ((io->flags & (IO_STARTED | IO_CANCELLED)) || !io->fd || !blz__load(&io->fd->ext, RELAXED))
         return false;
     *conn = blz__fd_take_kept(&listener);
@@ -278,20 +268,6 @@ static const blz_future_ops unix_accept_ops = {.name = "unix_accept",
                                                .poll = accept_poll,
                                                .cancel = accept_cancel,
                                                .look = accept_look};
-
-static const blz_future_ops new_accept_ops = {.name = "accept_new",
-                                              .poll = accept_poll,
-                                              .cancel = accept_cancel,
-                                              .look = accept_look};
-
-blz_future *blz__accept_new(blz_io *io, const blz__fd_ref *listener, void *conn)
-{
-    blz__fd_ref *out = conn;
-
-    *out = (blz__fd_ref){NULL, 0};
-    begin(&io->future, &new_accept_ops, *listener, conn, FIRST_PAUSE_MS);
-    return &io->future;
-}
 
 blz_future *blz__accept_init(blz_io *io, const blz__fd_ref *listener, void *conn, bool is_tcp)
 {

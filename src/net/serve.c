@@ -11,7 +11,6 @@
 #include <blitz/async.h>
 #include <blitz/runtime.h>
 #include <blitz/tcp.h>
-#include <blitz/time.h>
 
 #include "net/socket.h"
 
@@ -40,14 +39,9 @@ struct acceptor {
     conn_fn on_conn;
     void *arg;
     blz_tcp conn;
-    int64_t rc, left;
-    int rounds;
+    int64_t rc;
     blz_io io;
-    blz_timeout limit;
 };
-
-/* No more than the queue of a listener holds: connections may come faster than they are kept. */
-enum { MAX_LEFT_OVER = 4096 };
 
 BLZ_ASYNC(acceptor)
 {
@@ -58,17 +52,6 @@ BLZ_ASYNC(acceptor)
             break;
         if (self->on_conn(self->arg, self->conn) < 0)
             blz_tcp_close(&self->conn);
-    }
-    /* What the driver has accepted in advance is in its hands until an accept is cancelled. */
-    for (self->rounds = 0; self->rounds < MAX_LEFT_OVER; self->rounds++) {
-        BLZ_AWAIT_SHIELDED(self->left, blz_with_timeout(&self->limit, 0,
-                                                        blz__accept_new(&self->io, &self->socket,
-                                                                        &self->conn)));
-        if (self->left < 0 && self->io.done == 0)
-            break; /* there was nothing left, neither for it nor to be kept */
-        if (self->left < 0)
-            continue;
-        blz__fd_keep(&self->listener, (blz__fd_ref){self->conn.entry_, self->conn.generation_});
     }
     if (self->socket.entry != self->listener.entry)
         blz__listener_retire(&self->socket, &self->listener);

@@ -52,14 +52,11 @@ static int check_kind(int fd, struct socket_kind kind)
                : -EINVAL;
 }
 
-static int set_mode(int fd, bool nonblock)
+static int set_nonblocking(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
-    if (flags < 0)
-        return -errno;
-    flags = nonblock ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
-    return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
+    return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
 int blz__socket_from_fd(blz__fd_ref *ref, blz_rt *rt, int fd, struct socket_kind kind,
@@ -73,8 +70,8 @@ int blz__socket_from_fd(blz__fd_ref *ref, blz_rt *rt, int fd, struct socket_kind
     if (mode < 0)
         return mode;
     rc = check_kind(fd, kind);
-    if (rc == 0)
-        rc = set_mode(fd, mode & FD_NONBLOCK);
+    if (rc == 0 && (mode & FD_NONBLOCK))
+        rc = set_nonblocking(fd);
     return rc < 0 ? rc : blz__fd_adopt(ref, rt, fd, flags | FD_SOCKET | (unsigned)mode);
 }
 

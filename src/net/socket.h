@@ -29,8 +29,8 @@ int blz__socket_new(blz__fd_ref *ref, blz_rt *rt, int family, int type, unsigned
 int blz__socket_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
 
 /*
- * The same for one that comes from elsewhere: puts it into the mode that the backend wants. It
- * must be a socket of that type (SOCK_STREAM), and of one of the families (AF_UNIX, or AF_INET
+ * The same for one that comes from elsewhere. It is put into non-blocking mode if the backend needs
+ * that, and never into blocking mode: other processes may share it. It must be a socket of that type (SOCK_STREAM), and of one of the families (AF_UNIX, or AF_INET
  * for either IP), and listening or not: else -EINVAL. On failure it is still the caller's.
  */
 struct socket_kind {
@@ -81,9 +81,6 @@ blz_poll blz__connect_poll(blz_future *self, blz_cx *cx);
 
 /* Accepts; see accept.c. */
 blz_future *blz__accept_init(blz_io *io, const blz__fd_ref *listener, void *conn, bool is_tcp);
-
-/* The same for TCP, but not what the listener has kept. */
-blz_future *blz__accept_new(blz_io *io, const blz__fd_ref *listener, void *conn);
 
 /* Closes the listener, and what it has kept. -EBADF */
 int blz__listener_close(blz__fd_ref *listener);
