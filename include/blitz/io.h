@@ -16,6 +16,10 @@
  * that were moved, whatever the result says: a write_all that was cancelled half way reports
  * -ECANCELED, and `done` says how far it came.
  *
+ * A length above INT64_MAX gives -EINVAL, and nothing is read or written: it is a negative result
+ * that was used without a look at it. So do pieces that are longer than that together. This goes
+ * for everything that reads and writes: sockets, pipes, files, streams, readers and writers.
+ *
  * All memory of the struct must be zero before its first use, as the frame of a spawned task is.
  * Starting an operation that is still in flight aborts with a sentence.
  */

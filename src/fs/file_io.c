@@ -189,6 +189,8 @@ static blz_poll first_poll(struct io *io, blz_cx *cx)
         return blz_future_done(&io->op.future, -ECANCELED);
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
+    if (blz_unlikely(!blz__io_length_is_valid(io)))
+        return blz_future_done(&io->op.future, -EINVAL);
     if (io->fd || io->op.kind != FILE_OPEN || io->generation)
         fd = blz__fd_acquire(&ref);
     if (fd < 0)

@@ -145,7 +145,7 @@ static blz_future *write_init(blz_fs_op *op, const struct fs_ops *ops, const cha
     blz__fs_init(op, ops, path);
     op->data = data;
     op->len = len;
-    return &op->future;
+    return length_is_valid(len) ? &op->future : blz_ready(&op->future, -EINVAL);
 }
 
 blz_future *blz_fs_write(blz_fs_op *op, const char *path, const void *data, size_t len)

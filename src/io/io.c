@@ -32,6 +32,35 @@ blz_future *blz__io_init(blz_io *public, const blz_future_ops *ops, enum io_kind
     return &io->op.future;
 }
 
+/* ---- lengths ---- */
+
+bool blz__pieces_are_valid(const blz_iovec *iov, size_t count)
+{
+    size_t all = 0;
+
+    if (!length_is_valid(count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (iov[i].len > INT64_MAX - all)
+            return false;
+        all += iov[i].len;
+    }
+    return true;
+}
+
+bool blz__io_length_is_valid(const struct io *io)
+{
+    switch (io->op.kind) {
+    case IO_READV:
+    case IO_WRITEV:
+    case IO_FILE_READV:
+    case IO_FILE_WRITEV:
+        return blz__pieces_are_valid(io->buf, io->len);
+    default: /* of files there are more kinds, which move no bytes */
+        return io->op.kind >= IO_FILE_KINDS || length_is_valid(io->len);
+    }
+}
+
 /* ---- one step ---- */
 
 static bool worth_a_try(const struct io *io, const blz__driver *driver, uint64_t seen)
@@ -149,6 +178,8 @@ static blz_poll first_poll(struct io *io, blz_cx *cx)
         return blz_future_done(&io->op.future, -ECANCELED);
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
+    if (blz_unlikely(!blz__io_length_is_valid(io)))
+        return blz_future_done(&io->op.future, -EINVAL);
     rc = blz__driver_need(); /* before anyone can send the driver a request to end it */
     if (rc == 0)
         rc = blz__fd_enter(io, cx);

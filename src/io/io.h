@@ -202,6 +202,18 @@ _Static_assert(sizeof(blz__fd) == 64, "an entry is a cache line");
 _Static_assert(sizeof(struct io) <= sizeof(blz_io), "blz_io is too small");
 _Static_assert(offsetof(blz__op, done) == offsetof(blz_io, done), "blz_io.done is elsewhere");
 
+/*
+ * Whether a length can be one. Above INT64_MAX it is a negative result that was used as a length:
+ * whatever reads or writes says -EINVAL then, before anything has happened.
+ */
+static inline bool length_is_valid(size_t len)
+{
+    return len <= INT64_MAX;
+}
+
+/* Whether pieces have valid lengths, each of them and all together. */
+bool blz__pieces_are_valid(const blz_iovec *iov, size_t count);
+
 /* What one call moves at most: the kernel takes no more, and some of its fields have 32 bits. */
 static inline size_t io_clamp(size_t len)
 {
@@ -235,6 +247,9 @@ blz_future *blz__io_init(blz_io *io, const blz_future_ops *ops, enum io_kind kin
 blz_poll blz__io_poll(blz_future *self, blz_cx *cx);
 void blz__io_cancel(blz_future *self, blz_cx *cx);
 void blz__io_look(const blz_future *self, struct blz_look *look); /* while it is in flight */
+
+/* Whether it may begin: of one that moves bytes, whether its length is valid. */
+bool blz__io_length_is_valid(const struct io *io);
 
 /* Whether it was cancelled by its task, so that a late result is nobody's. */
 static inline bool io_was_cancelled(const blz_io *io)

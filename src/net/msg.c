@@ -90,7 +90,12 @@ static blz_poll invalid_poll(blz_future *self, blz_cx *cx)
     return blz_future_done(self, -EINVAL);
 }
 
-static const blz_future_ops invalid_ops = {.name = "invalid_message", .poll = invalid_poll};
+void blz__msg_refuse(blz_msg *msg)
+{
+    static const blz_future_ops ops = {.name = "invalid_message", .poll = invalid_poll};
+
+    msg->io.future.ops = &ops;
+}
 
 static struct msg *init(blz_msg *msg, const blz_future_ops *ops, enum io_kind kind,
                         const blz__fd_ref *ref, void *buf, size_t len)
@@ -104,6 +109,8 @@ static struct msg *init(blz_msg *msg, const blz_future_ops *ops, enum io_kind ki
     m->addr = NULL;
     m->items = NULL;
     m->max = 0;
+    if (!length_is_valid(len))
+        blz__msg_refuse(msg);
     return m;
 }
 
@@ -120,6 +127,8 @@ blz_future *blz__msg_recv(blz_msg *msg, const blz_future_ops *ops, const blz__fd
     }
     m->items = extras->fds;
     m->max = extras->nr_fds;
+    if (!length_is_valid(m->max))
+        blz__msg_refuse(msg);
     if (m->items || extras->wants_control) {
         m->header.msg_control = m->control;
         m->header.msg_controllen = sizeof m->control;
@@ -150,7 +159,7 @@ blz_future *blz__msg_send(blz_msg *msg, const blz_future_ops *ops, const blz__fd
         m->header.msg_namelen = addr_len;
     }
     if (extras->nr_fds > BLZ_MSG_FDS)
-        msg->io.future.ops = &invalid_ops;
+        blz__msg_refuse(msg);
     else if (extras->nr_fds > 0)
         set_control(m, SOL_SOCKET, SCM_RIGHTS, extras->fds, extras->nr_fds * sizeof(int));
     else if (extras->segment)

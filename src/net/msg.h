@@ -49,6 +49,9 @@ blz_future *blz__msg_send(blz_msg *msg, const blz_future_ops *ops, const blz__fd
                           const void *buf, size_t len, const struct msg_extras *extras);
 blz_poll blz__msg_recv_poll(blz_future *self, blz_cx *cx);
 
+/* An operation that gives -EINVAL, in place of the one that has been made. */
+void blz__msg_refuse(blz_msg *msg);
+
 /* clang-format off */
 #define NET_RECV(what) \
     {.name = (what), .poll = blz__msg_recv_poll, .cancel = blz__io_cancel, .look = blz__io_look}

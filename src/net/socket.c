@@ -207,7 +207,7 @@ blz_future *blz__ready_init(blz_io *io, const blz_future_ops *ops, const blz__fd
 
 int64_t blz__socket_try_recv(const blz__fd_ref *ref, void *buf, size_t len)
 {
-    int fd = blz__fd_acquire(ref);
+    int fd = length_is_valid(len) ? blz__fd_acquire(ref) : -EINVAL;
     ssize_t n;
 
     if (fd < 0)
@@ -222,7 +222,7 @@ int64_t blz__socket_try_recv(const blz__fd_ref *ref, void *buf, size_t len)
 
 int64_t blz__socket_try_send(const blz__fd_ref *ref, const void *buf, size_t len)
 {
-    int fd = blz__fd_acquire(ref);
+    int fd = length_is_valid(len) ? blz__fd_acquire(ref) : -EINVAL;
     ssize_t n;
 
     if (fd < 0)

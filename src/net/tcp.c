@@ -54,6 +54,8 @@ blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, int file, int64_t 
                                        .cancel = blz__io_cancel,
                                        .look = blz__io_look};
 
+    if (len == SIZE_MAX)
+        len = INT64_MAX;
     blz__io_init(io, &ops, IO_SENDFILE, net_ref(conn), (void *)(uintptr_t)offset, len);
     ((struct io *)io)->extra = (void *)(intptr_t)file;
     return net_all_of_it(&io->future);

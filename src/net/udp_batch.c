@@ -142,6 +142,18 @@ static blz_poll batch_poll(blz_future *self, blz_cx *cx)
     return blz__io_poll(self, cx);
 }
 
+static bool is_valid(const struct msg *m)
+{
+    const blz_datagram *datagrams = m->items;
+
+    if (!length_is_valid(m->max))
+        return false;
+    for (unsigned i = 0; i < batch_size(m); i++)
+        if (!length_is_valid(datagrams[i].len))
+            return false;
+    return true;
+}
+
 static blz_future *init(blz_msg *msg, const blz_future_ops *ops, const blz__fd_ref *ref,
                         const struct io_call *call, short events, blz_datagram *datagrams,
                         size_t count)
@@ -152,6 +164,8 @@ static blz_future *init(blz_msg *msg, const blz_future_ops *ops, const blz__fd_r
     m->flags = m->segment = m->nr_fds = 0;
     m->items = datagrams;
     m->max = count;
+    if (!is_valid(m))
+        blz__msg_refuse(msg);
     return &msg->io.future;
 }
 

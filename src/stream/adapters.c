@@ -311,6 +311,8 @@ static blz_poll memory_poll(blz_future *self, blz_cx *cx)
 
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
+    if (!length_is_valid(memory->len))
+        return outer_done(outer, -EINVAL);
     if (n > 0)
         memcpy(outer->buf, memory->data, n);
     memory->data += n;

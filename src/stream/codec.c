@@ -9,6 +9,8 @@
  */
 #include "stream/codec.h"
 
+#include "stream/stream.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -118,6 +120,8 @@ int blz_codec_encode(const blz_codec *codec, const void *prefix, const void *pay
 {
     envelope->head_len = envelope->tail_len = 0;
     envelope->tail = codec->delimiter_;
+    if (!length_is_valid(len))
+        return -EINVAL;
     if (len > codec->max)
         return -EMSGSIZE;
     return codec->kind_ == CODEC_LENGTH ? blz__length_encode(codec, prefix, len, envelope)

@@ -128,6 +128,14 @@ const blz_future_ops blz__reader_ops = {.name = "reader",
                                         .poll = reader_poll,
                                         .cancel = reader_cancel};
 
+/* Of those that are told how many bytes are wanted. */
+static blz_future *begin_length(blz_reader *r, int64_t (*step)(blz_reader *reader, blz_cx *cx),
+                                void *out, size_t len)
+{
+    reader_begin(r, step, out, len);
+    return length_is_valid(len) ? &r->future : blz_ready(&r->future, -EINVAL);
+}
+
 /* ---- what needs the buffer alone ---- */
 
 static int64_t fill_step(blz_reader *r, blz_cx *cx)
@@ -157,7 +165,7 @@ static int64_t peek_step(blz_reader *r, blz_cx *cx)
 
 blz_future *blz_reader_peek(blz_reader *reader, size_t n)
 {
-    return reader_begin(reader, peek_step, NULL, n);
+    return begin_length(reader, peek_step, NULL, n);
 }
 
 /* ---- what takes bytes ---- */
@@ -196,7 +204,7 @@ static int64_t read_step(blz_reader *r, blz_cx *cx)
 
 blz_future *blz_reader_read(blz_reader *reader, void *buf, size_t len)
 {
-    return reader_begin(reader, read_step, buf, len);
+    return begin_length(reader, read_step, buf, len);
 }
 
 static int64_t read_exact_step(blz_reader *r, blz_cx *cx)
@@ -212,7 +220,7 @@ static int64_t read_exact_step(blz_reader *r, blz_cx *cx)
 
 blz_future *blz_reader_read_exact(blz_reader *reader, void *buf, size_t len)
 {
-    return reader_begin(reader, read_exact_step, buf, len);
+    return begin_length(reader, read_exact_step, buf, len);
 }
 
 static int64_t skip_step(blz_reader *r, blz_cx *cx)

@@ -24,6 +24,8 @@ blz_future *blz_stream_read(blz_io *io, const blz_stream *stream, void *buf, siz
 {
     if (blz_unlikely(!stream->ops || !stream->ops->read))
         return settled(io, -EBADF);
+    if (blz_unlikely(!length_is_valid(len)))
+        return settled(io, -EINVAL);
     return stream->ops->read(io, stream, buf, len);
 }
 
@@ -31,6 +33,8 @@ blz_future *blz_stream_write(blz_io *io, const blz_stream *stream, const void *b
 {
     if (blz_unlikely(!stream->ops || !stream->ops->write))
         return settled(io, -EBADF);
+    if (blz_unlikely(!length_is_valid(len)))
+        return settled(io, -EINVAL);
     return stream->ops->write(io, stream, buf, len);
 }
 
@@ -39,6 +43,8 @@ blz_future *blz_stream_writev(blz_io *io, const blz_stream *stream, const blz_io
 {
     static const blz_iovec nothing;
 
+    if (blz_unlikely(!blz__pieces_are_valid(iov, count)))
+        return settled(io, stream->ops ? -EINVAL : -EBADF);
     if (stream->ops && stream->ops->writev)
         return stream->ops->writev(io, stream, iov, count);
     for (; count > 1 && iov->len == 0; count--)
@@ -210,6 +216,12 @@ static blz_future *loop_init(blz_stream_op *op, const blz_future_ops *ops, const
     return &op->future;
 }
 
+static blz_future *loop_over(blz_stream_op *op, void *buf, size_t len)
+{
+    op->rest = (blz_iovec){buf, len};
+    return length_is_valid(len) ? &op->future : blz_ready(&op->future, -EINVAL);
+}
+
 blz_future *blz_stream_read_exact(blz_stream_op *op, const blz_stream *stream, void *buf,
                                   size_t len)
 {
@@ -218,8 +230,7 @@ blz_future *blz_stream_read_exact(blz_stream_op *op, const blz_stream *stream, v
                                        .cancel = loop_cancel};
 
     loop_init(op, &ops, stream);
-    op->rest = (blz_iovec){buf, len};
-    return &op->future;
+    return loop_over(op, buf, len);
 }
 
 static const blz_future_ops write_all_ops = {.name = "stream_write_all",
@@ -230,8 +241,7 @@ blz_future *blz_stream_write_all(blz_stream_op *op, const blz_stream *stream, co
                                  size_t len)
 {
     loop_init(op, &write_all_ops, stream);
-    op->rest = (blz_iovec){(void *)(uintptr_t)buf, len};
-    return &op->future;
+    return loop_over(op, (void *)(uintptr_t)buf, len);
 }
 
 blz_future *blz_stream_writev_all(blz_stream_op *op, const blz_stream *stream, const blz_iovec *iov,
@@ -240,5 +250,5 @@ blz_future *blz_stream_writev_all(blz_stream_op *op, const blz_stream *stream, c
     loop_init(op, &write_all_ops, stream);
     op->iov = iov;
     op->count = count;
-    return &op->future;
+    return blz__pieces_are_valid(iov, count) ? &op->future : blz_ready(&op->future, -EINVAL);
 }

@@ -167,12 +167,14 @@ blz_future *blz_writer_write(blz_writer *writer, const void *data, size_t len)
 {
     begin(writer, PHASE_WRITE, NULL, 0);
     writer->rest_ = (blz_iovec){(void *)(uintptr_t)data, len};
-    return &writer->future;
+    return length_is_valid(len) ? &writer->future : blz_ready(&writer->future, -EINVAL);
 }
 
 blz_future *blz_writer_writev(blz_writer *writer, const blz_iovec *iov, size_t count)
 {
-    return begin(writer, PHASE_WRITE, iov, count);
+    begin(writer, PHASE_WRITE, iov, count);
+    return blz__pieces_are_valid(iov, count) ? &writer->future
+                                             : blz_ready(&writer->future, -EINVAL);
 }
 
 blz_future *blz_writer_flush(blz_writer *writer)
