@@ -106,9 +106,10 @@ BLZ_API blz_future *blz_stream_writev_all(blz_stream_op *op, const blz_stream *s
  * Two streams that are connected: what is written to one is read from the other, both ways. Up to
  * `capacity` bytes (0: 64 KiB) are on their way in each direction; then writing waits. When an end
  * is closed the other one reads what is left and then the end, and writing gives -EPIPE; what is in
- * flight on the end itself gives -ECANCELED. The memory is from malloc, or `allocator`, which is
- * copied; it goes when both ends have been closed, and copies must not be used any more then. They
- * belong to no runtime: tasks of different ones may talk, and threads (blz_wait). Interruptible.
+ * flight on the end itself gives -ECANCELED. An end that has been closed gives -EBADF, and so does
+ * every copy of it, for good. The memory is from malloc, or `allocator`, which is copied; it goes
+ * when both ends have been closed, but for 32 bytes, which later pairs use again. They belong to no
+ * runtime: tasks of different ones may talk, and threads (blz_wait). Interruptible.
  * 0 or -ENOMEM. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_stream_pair(blz_stream *a, blz_stream *b, size_t capacity,

@@ -10,6 +10,14 @@
  * it is, so a cancelled operation has moved none.
  *
  * Everyone who has entered holds a reference, as does each open end; the last one frees.
+ *
+ * A handle may have copies that are used after both ends have been closed. So it does not point to
+ * the pair but to a slot, whose memory stays for as long as the process lives and is used again by
+ * later pairs. The lock is the slot's, and so is the generation, which goes up when the pair is
+ * freed: a stale handle finds another one there. Slots that are free are in two lists. Any thread
+ * adds to `returned` with one atomic operation. `stock` belongs to the thread that has the lock,
+ * which fills it from `returned`; a thread that does not get the lock makes a new slot. So nobody
+ * waits, and a forked child is not stuck if its parent had the lock.
  */
 #include "stream/stream.h"
 
@@ -38,8 +46,16 @@ struct ring {
     char *data;
 };
 
+/* What handles point to: never freed. */
+struct slot {
+    blz__lock lock;      /* of the pair */
+    uint64_t generation; /* of the pair that is in it; 63 bits are in a handle */
+    struct pair *pair;
+    struct slot *next; /* in a list of free ones */
+};
+
 struct pair {
-    blz__lock lock;
+    struct slot *slot;
     uint32_t refs;
     bool closed[2]; /* ends */
     size_t capacity;
@@ -52,7 +68,9 @@ struct pair_op {
     blz_future future; /* line: OP_FRESH and on */
     uint64_t done;
     uint64_t zero[2];
-    struct pair *pair;
+    struct slot *slot;
+    uint64_t word;     /* of the handle */
+    struct pair *pair; /* once it has entered */
     const blz_iovec *iov;
     size_t count;
     blz_iovec one;
@@ -62,6 +80,69 @@ struct pair_op {
 _Static_assert(sizeof(struct pair_op) <= sizeof(blz_io), "it does not fit into an operation");
 
 enum { OP_FRESH, OP_WAITS, OP_CANCELLED };
+
+/* ---- slots ---- */
+
+static struct {
+    struct slot *returned; /* atomic */
+    blz__lock lock;
+    struct slot *stock;
+} slots;
+
+static void return_slot(struct slot *slot)
+{
+    slot->next = blz__load(&slots.returned, RELAXED);
+    /* release: pairs with the acquire in take_free_slot */
+    while (!blz__cas_weak(&slots.returned, &slot->next, slot, RELEASE, RELAXED))
+        ;
+}
+
+/* NULL: there is none, or another thread is here. */
+static struct slot *take_free_slot(void)
+{
+    struct slot *slot;
+
+    if (!blz__lock_try(&slots.lock))
+        return NULL;
+    if (!slots.stock)
+        slots.stock = blz__swap(&slots.returned, (struct slot *)NULL, ACQUIRE);
+    slot = slots.stock;
+    if (slot)
+        slots.stock = slot->next;
+    blz__lock_release(&slots.lock);
+    return slot;
+}
+
+/* NULL: no memory. */
+static struct slot *take_slot(void)
+{
+    struct slot *slot = take_free_slot();
+
+    if (slot)
+        return slot;
+    slot = blz__alloc(&blz__system_allocator, sizeof *slot, _Alignof(struct slot));
+    if (slot)
+        *slot = (struct slot){.generation = 0};
+    return slot;
+}
+
+/* ---- handles ---- */
+
+static unsigned end_of(uint64_t word)
+{
+    return word & 1;
+}
+
+/* Under the slot's lock. NULL: the handle is stale. */
+static struct pair *pair_in(const struct slot *slot, uint64_t word)
+{
+    return slot->pair && slot->generation << 1 == (word & ~(uint64_t)1) ? slot->pair : NULL;
+}
+
+static blz_stream handle_of(const blz_stream_ops *ops, struct slot *slot, unsigned end)
+{
+    return (blz_stream){ops, slot, slot->generation << 1 | end};
+}
 
 /* ---- life ---- */
 
@@ -73,13 +154,18 @@ static size_t size_of(const struct pair *pair)
 /* Under the lock; true: the caller is the last, and frees after the unlock. */
 static bool drop_ref(struct pair *pair)
 {
-    return --pair->refs == 0;
+    if (--pair->refs > 0)
+        return false;
+    pair->slot->pair = NULL;
+    pair->slot->generation++;
+    return true;
 }
 
 static void free_pair(struct pair *pair)
 {
     blz_allocator allocator = pair->allocator;
 
+    return_slot(pair->slot);
     blz__free(&allocator, pair, size_of(pair), _Alignof(struct pair));
 }
 
@@ -162,10 +248,12 @@ static bool is_empty(const struct pair_op *op)
 /* Whether it may begin. Under the lock. */
 static int enter(struct pair_op *op)
 {
-    struct side *side = side_of(op);
+    struct side *side;
 
-    if (op->pair->closed[op->end])
+    op->pair = pair_in(op->slot, op->word);
+    if (!op->pair || op->pair->closed[op->end])
         return -EBADF;
+    side = side_of(op);
     if (side->entered)
         return -EBUSY;
     side->entered = op;
@@ -211,9 +299,9 @@ static size_t move(struct pair_op *op, size_t limit, struct woken *woken)
     size_t n;
 
     side->copies = true;
-    blz__lock_release(&op->pair->lock);
+    blz__lock_release(&op->slot->lock);
     n = copy_pieces(op, ring, at, limit);
-    blz__lock_acquire(&op->pair->lock);
+    blz__lock_acquire(&op->slot->lock);
     side->copies = false;
     if (op->writes)
         ring->tail += n;
@@ -231,7 +319,7 @@ static blz_poll leave(struct pair_op *op, int64_t result, struct woken *woken)
 
     side_of(op)->entered = NULL;
     last = drop_ref(pair);
-    blz__lock_release(&pair->lock);
+    blz__lock_release(&op->slot->lock);
     wake_all(woken);
     if (last)
         free_pair(pair);
@@ -249,11 +337,11 @@ static blz_poll pair_poll(blz_future *self, blz_cx *cx)
         return blz_future_done(self, -ECANCELED);
     if (self->line == OP_FRESH && !blz_coop_take(cx))
         return BLZ_PENDING;
-    blz__lock_acquire(&op->pair->lock);
+    blz__lock_acquire(&op->slot->lock);
     if (self->line == OP_FRESH)
         rc = enter(op);
     if (rc < 0) {
-        blz__lock_release(&op->pair->lock);
+        blz__lock_release(&op->slot->lock);
         return blz_future_done(self, rc);
     }
     rc = look(op);
@@ -265,7 +353,7 @@ static blz_poll pair_poll(blz_future *self, blz_cx *cx)
     if (self->line == OP_FRESH)
         blz_coop_give_back(cx);
     self->line = OP_WAITS;
-    blz__lock_release(&op->pair->lock);
+    blz__lock_release(&op->slot->lock);
     return BLZ_PENDING;
 }
 
@@ -278,11 +366,11 @@ static void pair_cancel(blz_future *self, blz_cx *cx)
 
     (void)cx;
     if (self->line == OP_WAITS) {
-        blz__lock_acquire(&pair->lock);
+        blz__lock_acquire(&op->slot->lock);
         take_waker(side_of(op), &own);
         side_of(op)->entered = NULL;
         last = drop_ref(pair);
-        blz__lock_release(&pair->lock);
+        blz__lock_release(&op->slot->lock);
         if (own.count > 0)
             blz_waker_drop(&own.wakers[0]);
         if (last)
@@ -303,9 +391,10 @@ static struct pair_op *init(blz_io *io, const blz_stream *stream, bool writes)
 
     op->future = (blz_future){.ops = &ops[writes]};
     op->done = 0;
-    op->pair = stream->object;
+    op->slot = stream->object;
+    op->word = stream->word;
     op->writes = writes;
-    op->end = (uint8_t)stream->word;
+    op->end = (uint8_t)end_of(stream->word);
     return op;
 }
 
@@ -339,19 +428,23 @@ static blz_future *pair_writev(blz_io *io, const blz_stream *stream, const blz_i
 
 static int64_t shut_down(const blz_stream *stream)
 {
-    struct pair *pair = stream->object;
-    struct ring *ring = &pair->rings[stream->word];
+    struct slot *slot = stream->object;
     struct woken woken = {.count = 0};
-    bool closed;
+    struct pair *pair;
+    bool open;
 
-    blz__lock_acquire(&pair->lock);
-    closed = pair->closed[stream->word];
-    ring->ended = true;
-    take_waker(&ring->reader, &woken);
-    take_waker(&ring->writer, &woken);
-    blz__lock_release(&pair->lock);
+    blz__lock_acquire(&slot->lock);
+    pair = pair_in(slot, stream->word);
+    open = pair && !pair->closed[end_of(stream->word)];
+    if (open) {
+        struct ring *ring = &pair->rings[end_of(stream->word)];
+        ring->ended = true;
+        take_waker(&ring->reader, &woken);
+        take_waker(&ring->writer, &woken);
+    }
+    blz__lock_release(&slot->lock);
     wake_all(&woken);
-    return closed ? -EBADF : 0;
+    return open ? 0 : -EBADF;
 }
 
 static blz_future *pair_shutdown(blz_io *io, const blz_stream *stream)
@@ -361,22 +454,24 @@ static blz_future *pair_shutdown(blz_io *io, const blz_stream *stream)
 
 static int pair_close(const blz_stream *stream)
 {
-    struct pair *pair = stream->object;
+    struct slot *slot = stream->object;
     struct woken woken = {.count = 0};
+    struct pair *pair;
     bool last;
 
-    blz__lock_acquire(&pair->lock);
-    if (pair->closed[stream->word]) {
-        blz__lock_release(&pair->lock);
+    blz__lock_acquire(&slot->lock);
+    pair = pair_in(slot, stream->word);
+    if (!pair || pair->closed[end_of(stream->word)]) {
+        blz__lock_release(&slot->lock);
         return -EBADF;
     }
-    pair->closed[stream->word] = true;
+    pair->closed[end_of(stream->word)] = true;
     for (int i = 0; i < 2; i++) {
         take_waker(&pair->rings[i].reader, &woken);
         take_waker(&pair->rings[i].writer, &woken);
     }
     last = drop_ref(pair);
-    blz__lock_release(&pair->lock);
+    blz__lock_release(&slot->lock);
     wake_all(&woken);
     if (last)
         free_pair(pair);
@@ -394,6 +489,7 @@ int blz_stream_pair(blz_stream *a, blz_stream *b, size_t capacity, const blz_all
         .close = pair_close,
     };
     struct pair *pair = NULL;
+    struct slot *slot;
 
     *a = *b = (blz_stream){NULL, NULL, 0};
     if (!allocator)
@@ -404,10 +500,18 @@ int blz_stream_pair(blz_stream *a, blz_stream *b, size_t capacity, const blz_all
         pair = blz__alloc(allocator, sizeof *pair + 2 * capacity, _Alignof(struct pair));
     if (!pair)
         return -ENOMEM;
-    *pair = (struct pair){.refs = 2, .capacity = capacity, .allocator = *allocator};
+    slot = take_slot();
+    if (!slot) {
+        blz__free(allocator, pair, sizeof *pair + 2 * capacity, _Alignof(struct pair));
+        return -ENOMEM;
+    }
+    *pair = (struct pair){.slot = slot, .refs = 2, .capacity = capacity, .allocator = *allocator};
     pair->rings[0].data = (char *)(pair + 1);
     pair->rings[1].data = (char *)(pair + 1) + capacity;
-    *a = (blz_stream){&ops, pair, 0};
-    *b = (blz_stream){&ops, pair, 1};
+    blz__lock_acquire(&slot->lock); /* a stale handle may be looking */
+    slot->pair = pair;
+    blz__lock_release(&slot->lock);
+    *a = handle_of(&ops, slot, 0);
+    *b = handle_of(&ops, slot, 1);
     return 0;
 }

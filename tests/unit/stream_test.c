@@ -183,6 +183,33 @@ ON_EACH_KIND(closing_ends_what_is_in_flight_on_it)
     assert_int_equal(blz_stream_close(&copy), -EBADF);
 }
 
+/* Also when both are closed, and when others have taken their place. */
+ON_EACH_KIND(a_copy_of_a_closed_end_is_stale)
+{
+    blz_stream from = ends->from, to = ends->to;
+    struct ends next;
+    blz_io io = {0};
+    char byte;
+
+    assert_int_equal(blz_stream_close(&ends->from), 0);
+    assert_int_equal(blz_stream_close(&(blz_stream){from.ops, from.object, from.word}), -EBADF);
+    assert_int_equal(blz_stream_close(&ends->to), 0);
+    for (int i = 0; i < 2; i++) {
+        blz_stream copy = from;
+        assert_int_equal(AWAIT(rt, blz_stream_read(&io, &from, &byte, 1)), -EBADF);
+        assert_int_equal(AWAIT(rt, blz_stream_write(&io, &to, "x", 1)), -EBADF);
+        assert_int_equal(AWAIT(rt, blz_stream_shutdown(&io, &to)), -EBADF);
+        assert_int_equal(blz_stream_close(&copy), -EBADF);
+        copy = to;
+        assert_int_equal(blz_stream_close(&copy), -EBADF);
+        if (i == 0)
+            open_ends(&next, ends->kind, rt);
+    }
+    assert_int_equal(AWAIT(rt, blz_stream_write(&io, &next.to, "x", 1)), 1);
+    assert_int_equal(AWAIT(rt, blz_stream_read(&io, &next.from, &byte, 1)), 1);
+    close_ends(&next);
+}
+
 ON_EACH_KIND(a_second_read_is_refused)
 {
     blz_io one = {0}, two = {0};
@@ -363,6 +390,7 @@ int main(void)
         TEST(a_reader_that_waits_sees_the_other_side_close),
         TEST(a_writer_that_waits_sees_the_other_side_close),
         TEST(closing_ends_what_is_in_flight_on_it),
+        TEST(a_copy_of_a_closed_end_is_stale),
         TEST(a_second_read_is_refused),
         TEST(a_cancelled_read_loses_nothing),
         TEST(a_cancelled_write_says_how_far_it_came),
