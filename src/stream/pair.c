@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_CAPACITY = 65536 };
@@ -118,12 +119,7 @@ static struct slot *take_slot(void)
 {
     struct slot *slot = take_free_slot();
 
-    if (slot)
-        return slot;
-    slot = blz__alloc(&blz__system_allocator, sizeof *slot, _Alignof(struct slot));
-    if (slot)
-        *slot = (struct slot){.generation = 0};
-    return slot;
+    return slot ? slot : calloc(1, sizeof *slot);
 }
 
 /* ---- handles ---- */

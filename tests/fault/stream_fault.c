@@ -273,9 +273,11 @@ static void a_copy_goes_on_without_pipes_and_without_the_kernel_s_help(void **st
 
 /* ---- memory ---- */
 
-static void a_pipe_in_memory_needs_one_allocation(void **state)
+static void a_pipe_in_memory_needs_memory_and_a_slot(void **state)
 {
-    blz_stream a, b;
+    enum { MANY = 64 };
+    blz_stream a, b, ends[MANY][2];
+    int n = 0, rc;
 
     (void)state;
     memory_fail_at(the_memory(), 1, false);
@@ -284,6 +286,17 @@ static void a_pipe_in_memory_needs_one_allocation(void **state)
     assert_int_equal(blz_stream_pair(&a, &b, SIZE_MAX / 2, test_memory()), -ENOMEM);
     assert_null(a.ops);
     assert_null(b.ops);
+    fail_call(FAULTY_CALLOC, 1, true, ENOMEM);
+    do /* those that earlier tests have left are used first */
+        rc = blz_stream_pair(&ends[n][0], &ends[n][1], 0, test_memory());
+    while (rc == 0 && ++n < MANY);
+    assert_int_equal(rc, -ENOMEM);
+    assert_null(ends[n][0].ops);
+    assert_true(stop_failing(FAULTY_CALLOC));
+    while (n-- > 0) {
+        assert_int_equal(blz_stream_close(&ends[n][0]), 0);
+        assert_int_equal(blz_stream_close(&ends[n][1]), 0);
+    }
 }
 
 /* ---- standard streams ---- */
@@ -320,7 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_call_and_allocation_of_a_copy_fails_once),
         TEST(a_copy_goes_on_without_pipes_and_without_the_kernel_s_help),
-        TEST(a_pipe_in_memory_needs_one_allocation),
+        TEST(a_pipe_in_memory_needs_memory_and_a_slot),
         TEST(each_call_of_a_standard_stream_fails_once),
     };
     make_data();
