@@ -68,7 +68,12 @@ typedef struct blz_broadcast_receiver {
 /* Of messages that have a `copy`: larger ones are better sent as pointers. */
 #define BLZ_BROADCAST_COPY_MAX ((size_t)256)
 
-/* How to make a channel: blz_broadcast_new. */
+/*
+ * How to make a channel: blz_broadcast_new. It has room for all of its messages from the beginning:
+ * the capacity, rounded up to a power of two, times the size of a message and 8 bytes (16 with a
+ * `copy`). From malloc, pages of it that have held no message yet take no memory; an allocator of
+ * your own has to give all of it at once.
+ */
 typedef struct blz_broadcast_options {
     size_t capacity;  /* messages that are kept: 1 to BLZ_BROADCAST_CAPACITY_MAX */
     size_t elem_size; /* of a message; 0: it is only counted */

@@ -77,7 +77,12 @@ typedef struct blz_permit {
 /* The largest capacity of a bounded channel. */
 #define BLZ_CHANNEL_CAPACITY_MAX ((size_t)1 << 27)
 
-/* How to make a channel: blz_channel_new. */
+/*
+ * How to make a channel: blz_channel_new. A bounded channel has room for all of its messages from
+ * the beginning: the capacity, rounded up to a power of two, times the size of a message and 4
+ * bytes, rounded up to its alignment. From malloc, pages of it that have held no message yet take
+ * no memory; an allocator of your own has to give all of it at once.
+ */
 typedef struct blz_channel_options {
     size_t capacity;   /* messages: 1 to BLZ_CHANNEL_CAPACITY_MAX, or BLZ_UNBOUNDED */
     size_t elem_size;  /* of a message; 0: it is only counted */

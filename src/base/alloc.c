@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void *system_alloc(void *ctx, size_t size, size_t align)
 {
@@ -34,3 +35,17 @@ static void system_free(void *ctx, void *ptr, size_t size, size_t align)
 }
 
 const blz_allocator blz__system_allocator = {system_alloc, system_free, NULL};
+
+void *blz__alloc_zeroed(const blz_allocator *a, size_t size, size_t align)
+{
+    void *memory;
+
+#ifndef BLZ_MODEL
+    if (a->alloc == system_alloc && align <= _Alignof(max_align_t))
+        return calloc(1, size);
+#endif
+    memory = blz__alloc(a, size, align);
+    if (memory)
+        memset(memory, 0, size);
+    return memory;
+}

@@ -13,6 +13,12 @@ static inline void *blz__alloc(const blz_allocator *a, size_t size, size_t align
     return a->alloc(a->ctx, size, align);
 }
 
+/*
+ * Memory that is all zero. The system's allocator does not write to it if it is large, so that a
+ * page of it takes no memory before it is used. An allocator of the user's gives it whole.
+ */
+void *blz__alloc_zeroed(const blz_allocator *a, size_t size, size_t align);
+
 static inline void blz__free(const blz_allocator *a, void *ptr, size_t size, size_t align)
 {
     a->free(a->ctx, ptr, size, align);

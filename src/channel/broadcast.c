@@ -27,6 +27,8 @@ _Static_assert(sizeof(blz_broadcast_op) == 88, "part of the ABI");
 
 /* ---- making and freeing ---- */
 
+enum { SLOT_ALIGN = _Alignof(max_align_t) };
+
 static bool is_valid(const blz_broadcast_options *o)
 {
     if (o->capacity == 0 || o->capacity > BLZ_BROADCAST_CAPACITY_MAX)
@@ -56,20 +58,24 @@ static int allocate(blz_broadcast **result, const blz_broadcast_options *o)
     uint64_t nr_slots = power_of_two_from(o->capacity);
     size_t slot_size = slot_size_of(o), size;
     blz_broadcast *b;
+    char *slots;
 
-    if (o->elem_size > SIZE_MAX / 2 || __builtin_mul_overflow(slot_size, nr_slots, &size) ||
-        __builtin_add_overflow(size, sizeof *b, &size))
+    if (o->elem_size > SIZE_MAX / 2 || __builtin_mul_overflow(slot_size, nr_slots, &size))
         return -ENOMEM;
-    b = blz__alloc(allocator, size, _Alignof(blz_broadcast));
+    b = blz__alloc(allocator, sizeof *b, _Alignof(blz_broadcast));
     if (!b)
         return -ENOMEM;
-    memset(b, 0, size);
+    slots = blz__alloc_zeroed(allocator, size, SLOT_ALIGN);
+    if (!slots) {
+        blz__free(allocator, b, sizeof *b, _Alignof(blz_broadcast));
+        return -ENOMEM;
+    }
     *b = (blz_broadcast){.capacity = o->capacity,
                          .mask = nr_slots - 1,
                          .elem_size = o->elem_size,
                          .slot_size = slot_size,
                          .size = size,
-                         .slots = (char *)(b + 1),
+                         .slots = slots,
                          .copy = o->copy,
                          .destroy = o->destroy,
                          .arg = o->arg,
@@ -107,7 +113,8 @@ static void remove_ref(blz_broadcast *b)
         return;
     blz__broadcast_clear(b);
     allocator = b->allocator;
-    blz__free(&allocator, b, b->size, _Alignof(blz_broadcast));
+    blz__free(&allocator, b->slots, b->size, SLOT_ALIGN);
+    blz__free(&allocator, b, sizeof *b, _Alignof(blz_broadcast));
 }
 
 /* ---- closing ---- */

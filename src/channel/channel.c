@@ -77,18 +77,21 @@ static void lay_out(blz_channel *ch, const blz_channel_options *options)
     }
 }
 
+bool blz__ring_is_before_first(const blz_channel *ch, uint32_t pos, uint32_t stored)
+{
+    return stored == ring_stored(UNTOUCHED) && FIRST_POS - 1 - pos < ch->capacity;
+}
+
 static int make_ring(blz_channel *ch, size_t capacity)
 {
     uint32_t size = ring_size(capacity);
 
     ch->capacity = (uint32_t)capacity;
     ch->mask = size - 1;
-    ch->slots = blz__alloc(&ch->allocator, (size_t)size * ch->slot_size, ch->align);
+    ch->slots = blz__alloc_zeroed(&ch->allocator, (size_t)size * ch->slot_size, ch->align);
     if (!ch->slots)
         return -ENOMEM;
     ch->head = ch->tail = FIRST_POS * POS_ONE;
-    for (uint32_t pos = FIRST_POS; pos != FIRST_POS + size; pos++)
-        blz__store(ring_seq(ch, pos), pos, RELAXED);
     return 0;
 }
 

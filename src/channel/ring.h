@@ -8,6 +8,12 @@
  *   p                                      free for the message at p
  *   p + 1                                  that message is there
  *   p + size                               it has been taken: free for position p + size
+ *   UNTOUCHED                              free for its first message, at whatever position
+ *
+ * Numbers are stored with a constant added, so that UNTOUCHED is a zero: a new ring is memory that
+ * is all zero, and no page of it is touched before a message is in it. UNTOUCHED is so far behind
+ * the first position that no other number of the first round can be mistaken for it, nor one of
+ * the round in which positions have wrapped.
  *
  * The capacity is exact, whatever the size. Positions and permits are admitted in one sequence:
  * number n = position + permits given out. Number n is admitted when the message at n - capacity
@@ -25,6 +31,14 @@
 
 #include "channel/channel.h"
 
+#define UNTOUCHED (FIRST_POS - ((uint32_t)1 << 30))
+
+/* A number as it is stored. */
+static inline uint32_t ring_stored(uint32_t seq)
+{
+    return seq - UNTOUCHED;
+}
+
 static inline char *ring_slot(const blz_channel *ch, uint32_t pos)
 {
     return ch->slots + (size_t)(pos & ch->mask) * ch->slot_size;
@@ -41,15 +55,23 @@ static inline blz_slot_ ring_slot_at(const blz_channel *ch, uint64_t word)
     return (blz_slot_){ring_slot(ch, pos_of(word)) + ch->elem_offset, word};
 }
 
+/*
+ * Whether it is a position before the first one, whose slot has held no message yet. Not inline:
+ * it is of the first round only.
+ */
+bool blz__ring_is_before_first(const blz_channel *ch, uint32_t pos, uint32_t stored);
+
 /* Whether `count` more can be admitted. */
 static inline bool ring_has_room(const blz_channel *ch, uint64_t tail, uint32_t count)
 {
     uint32_t from = pos_of(tail) + reserved_of(tail) - ch->capacity;
 
-    for (uint32_t p = from; p != from + count; p++)
+    for (uint32_t p = from; p != from + count; p++) {
         /* acquire: the message has been read; pairs with the release in ring_release */
-        if (blz__load(ring_seq(ch, p), ACQUIRE) != p + ch->mask + 1)
+        uint32_t stored = blz__load(ring_seq(ch, p), ACQUIRE);
+        if (stored != ring_stored(p + ch->mask + 1) && !blz__ring_is_before_first(ch, p, stored))
             return false;
+    }
     return true;
 }
 
@@ -102,7 +124,8 @@ static inline void ring_publish(blz_channel *ch, blz_slot_ slot)
 {
     uint32_t pos = pos_of(slot.pos);
 
-    blz__store(ring_seq(ch, pos), pos + 1, RELEASE); /* the message; pairs with ring_take */
+    /* release: the message; pairs with ring_take */
+    blz__store(ring_seq(ch, pos), ring_stored(pos + 1), RELEASE);
 }
 
 /* The first message, or none. */
@@ -113,11 +136,11 @@ static inline blz_slot_ ring_take(blz_channel *ch)
     for (;;) {
         uint32_t pos = pos_of(head);
         /* acquire: the message, pairs with ring_publish; or the head that is ahead of ours */
-        uint32_t seq = blz__load(ring_seq(ch, pos), ACQUIRE);
-        if (seq == pos + 1) {
+        uint32_t stored = blz__load(ring_seq(ch, pos), ACQUIRE);
+        if (stored == ring_stored(pos + 1)) {
             if (blz__cas_weak(&ch->head, &head, head + POS_ONE, RELAXED, RELAXED))
                 return ring_slot_at(ch, head);
-        } else if ((int32_t)(seq - pos) <= 0) {
+        } else if ((int32_t)(stored - ring_stored(pos)) <= 0) {
             return (blz_slot_){NULL, 0};
         } else {
             head = blz__load(&ch->head, RELAXED); /* somebody else has taken it */
@@ -130,7 +153,7 @@ static inline void ring_release(blz_channel *ch, blz_slot_ slot)
     uint32_t pos = pos_of(slot.pos);
 
     /* release: it has been read; pairs with ring_has_room, and for the next message in the slot */
-    blz__store(ring_seq(ch, pos), pos + ch->mask + 1, RELEASE);
+    blz__store(ring_seq(ch, pos), ring_stored(pos + ch->mask + 1), RELEASE);
 }
 
 #endif

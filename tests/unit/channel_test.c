@@ -2,7 +2,11 @@
 /* Channels without waiting: capacity, order, closing, handles, messages that nobody receives. */
 #include "channel_tasks.h"
 
+#include "channel/channel.h"
+
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- capacity and order ---- */
 
@@ -144,6 +148,45 @@ static void without_memory_there_is_no_channel(void **state)
         }
         memory_fail_at(the_memory(), 0, false);
     }
+}
+
+/* Whether less than half of it is in memory: a large page may be a part of it. */
+static bool is_untouched(const char *memory, size_t len)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages, resident = 0;
+    uintptr_t first = ((uintptr_t)memory + page - 1) / page * page;
+    static unsigned char in_core[16384];
+
+    pages = (len - (first - (uintptr_t)memory)) / page;
+    assert_true(pages <= sizeof in_core);
+    assert_int_equal(mincore((void *)first, pages * page, in_core), 0);
+    for (size_t i = 0; i < pages; i++)
+        resident += in_core[i] & 1;
+    return resident < pages / 2;
+}
+
+static void a_large_channel_takes_memory_when_it_is_used(void **state)
+{
+    enum { MESSAGES = 1 << 20 };
+    nums_sender tx;
+    nums_receiver rx;
+    size_t len;
+
+    (void)state;
+    assert_int_equal(nums_new(&tx, &rx, MESSAGES), 0);
+    len = (size_t)(tx.raw.channel->mask + 1) * tx.raw.channel->slot_size;
+    assert_true(is_untouched(tx.raw.channel->slots, len));
+    for (uint64_t i = 0; i < MESSAGES; i++)
+        assert_int_equal(nums_try_send(&tx, i), 0);
+    assert_int_equal(nums_try_send(&tx, 0), -EAGAIN);
+    assert_false(is_untouched(tx.raw.channel->slots, len));
+    for (uint64_t i = 0; i < MESSAGES; i++) {
+        uint64_t got = MESSAGES;
+        assert_int_equal(nums_try_recv(&rx, &got), 0);
+        assert_int_equal(got, i);
+    }
+    nums_sender_drop(&tx);
+    nums_receiver_drop(&rx);
 }
 
 /* ---- closing: data first, then the end ---- */
@@ -420,6 +463,7 @@ int main(void)
         TEST(messages_are_aligned),
         TEST(what_makes_no_sense_is_refused),
         TEST(without_memory_there_is_no_channel),
+        TEST(a_large_channel_takes_memory_when_it_is_used),
         TEST(what_was_sent_before_the_close_is_received),
         TEST(the_last_sender_closes),
         TEST(the_last_receiver_closes),
