@@ -172,7 +172,7 @@ BLZ_API void blz_dir_close(blz_dir *dir);
 
 /*
  * A file without a name, to read and write, that is gone when it is closed: 0 and *file. `dir`
- * NULL: $TMPDIR, or /tmp.
+ * NULL: $TMPDIR, or /tmp. A program that has more privileges than its caller ignores $TMPDIR.
  */
 BLZ_API blz_future *blz_fs_temp_file(blz_fs_op *op, blz_file *file, const char *dir);
 

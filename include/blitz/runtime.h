@@ -37,7 +37,10 @@ typedef struct blz_stuck {
     bool refused;     /* not slow, but ignoring its cancellation: 1,000 awaits were refused */
 } blz_stuck;
 
-/* All zero means the default. An environment variable, where named, wins over a zero. */
+/*
+ * All zero means the default. An environment variable, where named, wins over a zero. A program
+ * that has more privileges than its caller (setuid, setgid, file capabilities) ignores them all.
+ */
 typedef struct blz_options {
     unsigned workers;  /* BLZ_WORKERS; default: the CPUs we may use (affinity, cgroup quota) */
     size_t stack_size; /* of all threads; default: the system's */

@@ -14,7 +14,7 @@
  *
  * The file opens in https://ui.perfetto.dev and in chrome://tracing. Without a change to a program,
  * BLZ_TRACE=FILE in the environment traces it from its first runtime to its exit; %p in the name is
- * the number of the process.
+ * the number of the process. A program that has more privileges than its caller ignores BLZ_TRACE.
  *
  * There is one trace at a time in a process, of all its runtimes and pools. While it is off it
  * costs a look at a word that nobody writes. While it is on each thread records into a ring of its
@@ -30,7 +30,7 @@ BLZ_BEGIN_DECLS
 
 /* What to trace into. All zero but for one of `path` and `write` means the default. */
 typedef struct blz_trace_options {
-    const char *path; /* a file, which is made or truncated */
+    const char *path; /* a file, which is made (for its owner alone) or truncated; no symlink */
     /* Or: called with each piece of the text, by the trace's thread. 0, or a negative errno, and it
      * is not called again. It must not start or stop a trace. */
     int (*write)(void *arg, const char *text, size_t len);
@@ -52,8 +52,8 @@ typedef struct blz_trace_summary {
 
 /*
  * Begins to trace. 0; -EBUSY: there is a trace already; -EINVAL: not one of `path` and `write`, or
- * too large a number; -ENOMEM; or what the system said to opening the file or starting the thread.
- * [any thread]
+ * too large a number; -ELOOP: `path` is a symbolic link; -ENOMEM; or what the system said to
+ * opening the file or starting the thread. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_trace_start(const blz_trace_options *options);
 

@@ -102,6 +102,13 @@ int64_t blz__clock_ns(void);
 uint32_t *blz__fork_word_new(void);
 void blz__fork_word_free(uint32_t *word);
 
+/*
+ * A variable of the environment, or NULL. Always NULL in a program that has more privileges than
+ * its caller (setuid, setgid, file capabilities): there the caller chooses the environment, but
+ * must not choose what the program does. The library reads the environment only by this function.
+ */
+const char *blz__environment(const char *name);
+
 /* 64 bits that differ from call to call. */
 uint64_t blz__random_seed(void);
 

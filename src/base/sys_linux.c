@@ -298,7 +298,12 @@ void blz__thread_spread(unsigned number)
         restore_affinity(&all);
 }
 
-/* ---- clock, fork, randomness ---- */
+/* ---- environment, clock, fork, randomness ---- */
+
+const char *blz__environment(const char *name)
+{
+    return secure_getenv(name);
+}
 
 int64_t blz__clock_ns(void)
 {

@@ -9,6 +9,7 @@
 #include "console/console.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,7 +74,7 @@ static int listen_unix(blz_console *console)
         return rc;
     console->owns_path = path_of(console) != NULL;
     if (console->owns_path)
-        (void)chmod(path_of(console), S_IRUSR | S_IWUSR);
+        (void)fchmodat(AT_FDCWD, path_of(console), S_IRUSR | S_IWUSR, AT_SYMLINK_NOFOLLOW);
     return 0;
 }
 

@@ -4,12 +4,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/sys.h"
 #include "sched/sched.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ void blz__random_name(char name[RANDOM_NAME])
 static const char *dir_or_default(const char *dir)
 {
     if (!dir || !*dir)
-        dir = getenv("TMPDIR");
+        dir = blz__environment("TMPDIR");
     return dir && *dir ? dir : "/tmp";
 }
 

@@ -221,7 +221,10 @@ static int open_output(const blz_trace_options *options)
     trace.json->pid = (int)getpid();
     if (options->write)
         return 0;
-    trace.fd = open(options->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    /* Names what the program does, and has its texts: for its owner alone. Another user who knows
+     * the name may have put a link there first. */
+    trace.fd =
+        open(options->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
     return trace.fd < 0 ? -errno : 0;
 }
 

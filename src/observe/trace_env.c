@@ -2,6 +2,8 @@
 /* BLZ_TRACE=FILE: a trace of the whole program, from its first runtime to its exit. */
 #include "observe/trace.h"
 
+#include "base/sys.h"
+
 #include <blitz/trace.h>
 #include <errno.h>
 #include <stdio.h>
@@ -54,7 +56,7 @@ void blz__trace_from_environment(void)
 
     if (blz__load(&asked, RELAXED) || blz__swap(&asked, 1u, RELAXED))
         return;
-    pattern = getenv("BLZ_TRACE");
+    pattern = blz__environment("BLZ_TRACE");
     if (pattern && *pattern)
         start(pattern);
 }

@@ -18,7 +18,7 @@ static bool are_valid(const blz_pool_options *o)
 /* From BLZ_NUM_THREADS, or the CPUs of this process. */
 static int resolve_threads(blz_pool_options *o)
 {
-    const char *text = getenv("BLZ_NUM_THREADS");
+    const char *text = blz__environment("BLZ_NUM_THREADS");
     unsigned most = BLZ_POOL_MAX_THREADS - o->guests;
     long threads = 0;
     char *end;

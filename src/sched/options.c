@@ -15,7 +15,7 @@ enum { MAX_WORKERS = 4096, BLOCKING_THREADS = 512, MAX_BLOCKING_THREADS = 65536 
 /* A whole number from the environment, or `otherwise` if there is none. */
 static int env_number(const char *name, int64_t otherwise, int64_t *out)
 {
-    const char *text = getenv(name);
+    const char *text = blz__environment(name);
     char *end;
 
     *out = otherwise;
@@ -73,7 +73,7 @@ static int resolve_seed(blz_options *options)
 
 int blz__options_resolve(blz_options *options, const blz_options *given)
 {
-    const char *observe = getenv("BLZ_OBSERVE");
+    const char *observe = blz__environment("BLZ_OBSERVE");
 
     *options = given ? *given : (blz_options){0};
     if (resolve_workers(options) < 0 || resolve_watchdog(options) < 0 || resolve_seed(options) < 0)

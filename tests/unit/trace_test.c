@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -658,6 +659,40 @@ static void a_forked_child_has_no_trace(void **state)
     assert_int_equal(count("child"), 0);
 }
 
+static void a_trace_is_a_file_for_its_owner_alone(void **state)
+{
+    char path[] = "/tmp/blitz-trace-XXXXXX", file[64];
+    mode_t before = umask(0);
+    struct stat st;
+
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    snprintf(file, sizeof file, "%s/trace", path);
+    assert_int_equal(blz_trace_start(&(blz_trace_options){.path = file}), 0);
+    assert_int_equal(blz_trace_stop(NULL), 0);
+    umask(before);
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(rmdir(path), 0);
+}
+
+static void a_trace_is_not_written_through_a_link(void **state)
+{
+    char path[] = "/tmp/blitz-trace-XXXXXX", file[64];
+    struct stat st;
+
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    snprintf(file, sizeof file, "%s/trace", path);
+    assert_int_equal(symlink("elsewhere", file), 0);
+    assert_int_equal(blz_trace_start(&(blz_trace_options){.path = file}), -ELOOP);
+    assert_int_equal(unlink(file), 0);
+    snprintf(file, sizeof file, "%s/elsewhere", path);
+    assert_int_equal(stat(file, &st), -1);
+    assert_int_equal(rmdir(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -682,6 +717,8 @@ int main(void)
         TEST(an_error_of_writing_is_what_stop_gives),
         TEST(without_memory_nothing_is_started),
         TEST(a_forked_child_has_no_trace),
+        TEST(a_trace_is_a_file_for_its_owner_alone),
+        TEST(a_trace_is_not_written_through_a_link),
     };
     return RUN_TESTS(tests);
 }

@@ -314,6 +314,12 @@ void blz__fork_word_free(uint32_t *word)
     model_free(word);
 }
 
+const char *blz__environment(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
 uint64_t blz__random_seed(void)
 {
     return model__run.seed++;
