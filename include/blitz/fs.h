@@ -19,6 +19,9 @@
  * until the operation is ready. Results are negative errnos as the system gives them, unless
  * something else is said.
  *
+ * FIFOs and sockets are not files here: reading, writing and copying them is -EINVAL at once. (See
+ * blitz/pipe.h for FIFOs.)
+ *
  * What cancellation does: a job that has not begun never will. One that has begun completes when
  * done, with its real result; those that take many steps (reading, writing, copying, removing
  * trees) look in between, and end with -ECANCELED. What is said at each of them is left behind.
@@ -75,21 +78,36 @@ BLZ_API blz_future *blz_fs_read(blz_fs_op *op, const char *path, blz_bytes *out,
 BLZ_API blz_future *blz_fs_write(blz_fs_op *op, const char *path, const void *data, size_t len);
 
 /*
- * The same, but whoever looks sees the old file or the new one, also after a crash: writes another
- * file beside it, has that written to the disk, and moves it to its place. The permissions of the
- * old file are kept; a symbolic link is replaced itself. 0: the new file is on the disk. After an
+ * Replaces a file by one with these bytes, so that other processes see the old file or the new one,
+ * also after a crash: writes another file beside it, has that written to the disk, and moves it to
+ * its place. The new file belongs to this process's user. It has the permissions of the old one,
+ * but set-user-ID only if the owner is the same, and set-group-ID only if the group is the same,
+ * too. A symbolic link is replaced itself. 0: the new file is on the disk. After an
  * error or a cancellation the old one is as it was; only if the very last step fails, the writing
  * of the directory, it is the new one that is there, and a crash may undo that.
+ *
+ * A process that is killed in between leaves a file `.blitz-` and 16 hexadecimal digits in the
+ * directory, and so does a power cut. See blz_fs_remove_unfinished.
  */
 BLZ_API blz_future *blz_fs_write_atomic(blz_fs_op *op, const char *path, const void *data,
                                         size_t len);
+
+/*
+ * Removes the files that atomic writes of killed processes have left in a directory: how many. For
+ * the start of a program. Files that a live process is writing, and those that this user may not
+ * read, stay: the writer holds a lock, flock(2). On a network file system whose locks do not reach
+ * other machines, call it only while none of them writes there. What is removed before an error or
+ * a cancellation is gone.
+ */
+BLZ_API blz_future *blz_fs_remove_unfinished(blz_fs_op *op, const char *dir);
 
 /* Adds these bytes to the end of a file, which is made if there is none: 0. */
 BLZ_API blz_future *blz_fs_append(blz_fs_op *op, const char *path, const void *data, size_t len);
 
 /*
- * Copies what is in a file, and its permissions: the number of bytes. Where the file system can,
- * the two share their blocks. -EINVAL: both are the same file, or `from` is no regular one. After
+ * Copies what is in a file, and its permissions: the number of bytes. Set-user-ID is copied only if
+ * both have the same owner, set-group-ID only if they also have the same group. Where the file
+ * system can, the two share their blocks. -EINVAL: both are the same file, or `from` is no regular one. After
  * an error or a cancellation `to` may have a part.
  */
 BLZ_API blz_future *blz_fs_copy(blz_fs_op *op, const char *from, const char *to);

@@ -83,15 +83,23 @@ static int64_t copy_bytes(const blz_fs_op *op, int from, int to, int64_t size)
 static int64_t copy_between(const blz_fs_op *op, int from, int to, const struct stat *source)
 {
     struct stat target;
+    mode_t mode;
+    int64_t n;
 
     if (fstat(to, &target) < 0)
         return -errno;
     if (source->st_dev == target.st_dev && source->st_ino == target.st_ino)
         return -EINVAL;
-    if (S_ISREG(target.st_mode) &&
-        (ftruncate(to, 0) < 0 || fchmod(to, source->st_mode & 07777) < 0))
+    if (!S_ISREG(target.st_mode))
+        return copy_bytes(op, from, to, source->st_size);
+    if (ftruncate(to, 0) < 0 || fchmod(to, source->st_mode & 0777) < 0)
         return -errno;
-    return copy_bytes(op, from, to, source->st_size);
+    n = copy_bytes(op, from, to, source->st_size);
+    mode = blz__mode_for(source, &target);
+    /* last: writing takes the upper bits away, and a part of a program must not have them */
+    if (n >= 0 && mode > 0777 && fchmod(to, mode) < 0)
+        return -errno;
+    return n;
 }
 
 static int64_t copy_from(const blz_fs_op *op, int from)
@@ -104,7 +112,9 @@ static int64_t copy_from(const blz_fs_op *op, int from)
         return -errno;
     if (!S_ISREG(source.st_mode))
         return -EINVAL;
-    to = blz__open_at(AT_FDCWD, op->other, O_WRONLY | O_CREAT, source.st_mode & 0777);
+    /* until it has the permissions of the other one, nobody else may open it */
+    to =
+        blz__open_path(op->other, &(blz_open_options){.write = true, .create = true, .mode = 0600});
     if (to < 0)
         return to;
     rc = copy_between(op, from, to, &source);
@@ -115,7 +125,7 @@ static int64_t copy_from(const blz_fs_op *op, int from)
 
 static int64_t copy_run(blz_fs_op *op)
 {
-    int from = blz__open_at(AT_FDCWD, op->path, O_RDONLY | O_NONBLOCK, 0);
+    int from = blz__open_path(op->path, &(blz_open_options){.read = true});
     int64_t rc;
 
     if (from < 0)

@@ -8,6 +8,8 @@
 
 #include <blitz/fs.h>
 
+#include <sys/stat.h>
+
 /* ---- path_op.c ---- */
 
 /* What such an operation is; `future` first. */
@@ -47,8 +49,23 @@ void blz__bytes_undo(blz_fs_op *op, int64_t result);
 /* Writes all of it, and looks for a cancellation in between: 0 or a negative errno. [pool] */
 int64_t blz__write_fully(const blz_fs_op *op, int fd, const char *data, size_t len);
 
+/*
+ * Opens what may not be a FIFO or a socket, as blz_file_open does: the descriptor or a negative
+ * errno, -EINVAL for those two. [pool]
+ */
+int blz__open_path(const char *path, const blz_open_options *options);
+
 /* openat without EINTR, close-on-exec: the descriptor or a negative errno. [pool] */
 int blz__open_at(int dir, const char *path, int flags, unsigned mode);
+
+/* ---- atomic.c ---- */
+
+/*
+ * The permissions of a file for another one that takes its place. A program that runs as its owner
+ * must not become one that runs as another user: set-user-ID stays only if the owner is the same,
+ * set-group-ID only if the group is the same, too.
+ */
+mode_t blz__mode_for(const struct stat *of, const struct stat *other);
 
 /* ---- temp.c ---- */
 

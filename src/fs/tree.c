@@ -80,8 +80,9 @@ blz_future *blz_fs_create_dir_all(blz_fs_op *op, const char *path, unsigned mode
 struct level {
     struct level *above;
     DIR *dir;
+    size_t size;  /* of the block */
     bool removed; /* something, since it was read from its beginning */
-    char name[NAME_MAX + 1];
+    char name[];  /* NAME_MAX is not the limit of every file system */
 };
 
 static int dir_of(const struct level *level)
@@ -93,12 +94,13 @@ static int dir_of(const struct level *level)
 static int go_down(const blz_fs_op *op, struct level **top, const char *path)
 {
     const blz_allocator *allocator = blz__rt_allocator(op->rt);
+    size_t len = strlen(path) + 1, size = sizeof(struct level) + len;
     struct level *level;
     int fd = blz__open_at(dir_of(*top), path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0), rc;
 
     if (fd < 0)
         return fd == -ELOOP ? -ENOTDIR : fd;
-    level = blz__alloc(allocator, sizeof *level, _Alignof(struct level));
+    level = blz__alloc(allocator, size, _Alignof(struct level));
     if (!level) {
         close(fd);
         return -ENOMEM;
@@ -107,13 +109,13 @@ static int go_down(const blz_fs_op *op, struct level **top, const char *path)
     if (!level->dir) {
         rc = -errno;
         close(fd);
-        blz__free(allocator, level, sizeof *level, _Alignof(struct level));
+        blz__free(allocator, level, size, _Alignof(struct level));
         return rc;
     }
     level->above = *top;
+    level->size = size;
     level->removed = false;
-    if (*top) /* the first one has a path of its own */
-        memcpy(level->name, path, strlen(path) + 1);
+    memcpy(level->name, path, len);
     *top = level;
     return 0;
 }
@@ -124,7 +126,7 @@ static void go_up(const blz_fs_op *op, struct level **top)
 
     *top = level->above;
     closedir(level->dir);
-    blz__free(blz__rt_allocator(op->rt), level, sizeof *level, _Alignof(struct level));
+    blz__free(blz__rt_allocator(op->rt), level, level->size, _Alignof(struct level));
 }
 
 /* 0, also if somebody else was faster. */
@@ -137,8 +139,7 @@ static int remove_at(int dir, const char *path, int flags)
 static int end_level(const blz_fs_op *op, struct level **top)
 {
     struct level *level = *top;
-    const char *path = level->above ? level->name : op->path;
-    int rc = remove_at(dir_of(level->above), path, AT_REMOVEDIR);
+    int rc = remove_at(dir_of(level->above), level->name, AT_REMOVEDIR);
 
     if ((rc == -ENOTEMPTY || rc == -EEXIST) && level->removed) {
         level->removed = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whole files: plain calls in a row, on one thread, so that a file takes one trip to the pool. Each
- * piece is at most PIECE bytes; between two of them a cancellation is looked for.
+ * piece is at most PIECE bytes; between two of them a cancellation is looked for. Files are opened
+ * as blz_file_open does it, so that a FIFO or a socket is refused and makes no thread wait.
  */
 #include "fs/path.h"
 
@@ -10,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +25,11 @@ int blz__open_at(int dir, const char *path, int flags, unsigned mode)
         fd = openat(dir, path, flags | O_CLOEXEC | O_NOCTTY, (mode_t)mode);
     while (fd < 0 && errno == EINTR);
     return fd < 0 ? -errno : fd;
+}
+
+int blz__open_path(const char *path, const blz_open_options *options)
+{
+    return blz__open_run(AT_FDCWD, path, blz__open_how(options), false);
 }
 
 static int64_t read_once(int fd, char *buf, size_t len)
@@ -97,7 +102,7 @@ static int64_t read_all(const blz_fs_op *op, int fd, blz_bytes *out, size_t limi
 
 static int64_t read_run(blz_fs_op *op)
 {
-    int fd = blz__open_at(AT_FDCWD, op->path, O_RDONLY, 0);
+    int fd = blz__open_path(op->path, &(blz_open_options){.read = true});
     blz_bytes *out = op->out;
     int64_t rc;
 
@@ -128,7 +133,11 @@ blz_future *blz_fs_read(blz_fs_op *op, const char *path, blz_bytes *out, size_t 
 
 static int64_t write_run(blz_fs_op *op)
 {
-    int fd = blz__open_at(AT_FDCWD, op->path, O_WRONLY | O_CREAT | (int)op->number[0], 0666);
+    bool append = op->number[0];
+    int fd = blz__open_path(op->path, &(blz_open_options){.write = true,
+                                                          .create = true,
+                                                          .append = append,
+                                                          .truncate = !append});
     int64_t rc;
 
     if (fd < 0)
@@ -152,9 +161,7 @@ blz_future *blz_fs_write(blz_fs_op *op, const char *path, const void *data, size
 {
     static const struct fs_ops ops = {FS_OP("fs_write"), write_run, NULL, NULL};
 
-    write_init(op, &ops, path, data, len);
-    op->number[0] = O_TRUNC;
-    return &op->future;
+    return write_init(op, &ops, path, data, len);
 }
 
 blz_future *blz_fs_append(blz_fs_op *op, const char *path, const void *data, size_t len)
@@ -162,115 +169,6 @@ blz_future *blz_fs_append(blz_fs_op *op, const char *path, const void *data, siz
     static const struct fs_ops ops = {FS_OP("fs_append"), write_run, NULL, NULL};
 
     write_init(op, &ops, path, data, len);
-    op->number[0] = O_APPEND;
+    op->number[0] = true;
     return &op->future;
-}
-
-/* ---- atomically ---- */
-
-/* Opens the directory of a path, and finds the name in it. */
-static int open_parent(const blz_fs_op *op, const char **name)
-{
-    const blz_allocator *allocator = blz__rt_allocator(op->rt);
-    const char *slash = strrchr(op->path, '/');
-    size_t len = slash ? (size_t)(slash - op->path) : 0;
-    char *dir;
-    int fd;
-
-    *name = slash ? slash + 1 : op->path;
-    if (**name == '\0')
-        return -EISDIR;
-    if (!slash)
-        return blz__open_at(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY, 0);
-    dir = blz__alloc(allocator, len + 2, 1);
-    if (!dir)
-        return -ENOMEM;
-    memcpy(dir, op->path, len + 1); /* with the slash: it may be all there is */
-    dir[len + 1] = '\0';
-    fd = blz__open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
-    blz__free(allocator, dir, len + 2, 1);
-    return fd;
-}
-
-static int64_t sync_fd(int fd)
-{
-    int rc;
-
-    do
-        rc = fsync(fd);
-    while (rc < 0 && errno == EINTR);
-    return rc < 0 ? -errno : 0;
-}
-
-enum { NO_FILE = 1 << 16 };
-
-/*
- * The permissions of the old file, or NO_FILE. If they cannot be found out it may be one that
- * others must not read, and that is an error.
- */
-static int64_t old_mode(int dir, const char *name)
-{
-    struct stat old;
-
-    if (fstatat(dir, name, &old, 0) < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? NO_FILE : -errno;
-    return S_ISREG(old.st_mode) ? (int64_t)(old.st_mode & 07777) : NO_FILE;
-}
-
-/* All of the new file, on the disk. Its permissions come last: writing takes some of them away. */
-static int64_t fill_new(const blz_fs_op *op, int fd, int64_t mode)
-{
-    int64_t rc = blz__write_fully(op, fd, op->data, op->len);
-
-    if (rc == 0 && mode != NO_FILE && fchmod(fd, (mode_t)mode) < 0)
-        rc = -errno;
-    return rc == 0 ? sync_fd(fd) : rc;
-}
-
-static int64_t replace(const blz_fs_op *op, int dir, const char *name)
-{
-    char temp[RANDOM_NAME + 8] = ".blitz-";
-    int64_t mode = old_mode(dir, name), rc;
-    int fd;
-
-    if (mode < 0)
-        return mode;
-    do { /* until it has the permissions of the old one, nobody else may read it */
-        blz__random_name(temp + 7);
-        fd = blz__open_at(dir, temp, O_WRONLY | O_CREAT | O_EXCL, mode == NO_FILE ? 0666 : 0600);
-    } while (fd == -EEXIST);
-    if (fd < 0)
-        return fd;
-    rc = fill_new(op, fd, mode);
-    if (close(fd) < 0 && rc == 0 && errno != EINTR)
-        rc = -errno;
-    if (rc == 0 && fs_is_cancelled(op))
-        rc = -ECANCELED;
-    if (rc == 0 && renameat(dir, temp, dir, name) < 0)
-        rc = -errno;
-    if (rc < 0) {
-        unlinkat(dir, temp, 0);
-        return rc;
-    }
-    return sync_fd(dir);
-}
-
-static int64_t write_atomic_run(blz_fs_op *op)
-{
-    const char *name;
-    int dir = open_parent(op, &name);
-    int64_t rc;
-
-    if (dir < 0)
-        return dir;
-    rc = replace(op, dir, name);
-    close(dir);
-    return rc;
-}
-
-blz_future *blz_fs_write_atomic(blz_fs_op *op, const char *path, const void *data, size_t len)
-{
-    static const struct fs_ops ops = {FS_OP("fs_write_atomic"), write_atomic_run, NULL, NULL};
-
-    return write_init(op, &ops, path, data, len);
 }

@@ -37,10 +37,16 @@ bool stop_failing(enum faulty call)
     return has_failed(call);
 }
 
+void (*before_call)(enum faulty call);
+_Thread_local int fd_of_call;
+
 int error_of(enum faulty call)
 {
-    int left = __atomic_load_n(&faults[call].left, __ATOMIC_ACQUIRE), next;
+    int left, next;
 
+    if (before_call)
+        before_call(call);
+    left = __atomic_load_n(&faults[call].left, __ATOMIC_ACQUIRE);
     do {
         if (left == 0)
             return 0;

@@ -113,8 +113,21 @@ enum faulty {
 /* From now on the nth call (1: the next one) fails with that errno; `all`: those after it too. */
 void fail_call(enum faulty call, int n, bool all, int error);
 
+/*
+ * Called before each call that could fail (before it is decided whether it does), on its thread. Of
+ * fsync, fd_of_call is the descriptor. Set while no other thread makes such calls.
+ */
+extern void (*before_call)(enum faulty call);
+extern _Thread_local int fd_of_call;
+
 /* Called before the next call of sigaction, once. */
 extern void (*before_sigaction)(void);
+
+/*
+ * The name that readdir gives for an entry "long", and that openat and unlinkat then take for it:
+ * some file systems have names that are longer than NAME_MAX. NULL: its own. faulty_fs.c
+ */
+extern const char *long_name;
 
 /* For the wrappers: the error with which this call fails, or 0; and whether it does, with errno. */
 int error_of(enum faulty call);

@@ -7,7 +7,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <linux/fs.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
@@ -19,6 +21,34 @@
 /* What the linker is asked for, so that this file is found. */
 extern const int blz_faulty_fs;
 const int blz_faulty_fs = 1;
+
+/* ---- long names ---- */
+
+const char *long_name;
+
+static const char *name_on_disk(const char *path)
+{
+    return long_name && strcmp(path, long_name) == 0 ? "long" : path;
+}
+
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir)
+{
+    static union {
+        struct dirent entry;
+        char room[8192];
+    } longer;
+    struct dirent *entry = fails(FAULTY_READDIR) ? NULL : __real_readdir(dir);
+
+    if (!entry || !long_name || strcmp(entry->d_name, "long") != 0)
+        return entry;
+    memcpy(&longer.entry, entry, offsetof(struct dirent, d_name));
+    memcpy(longer.room + offsetof(struct dirent, d_name), long_name, strlen(long_name) + 1);
+    return &longer.entry;
+}
+
+/* ---- calls ---- */
 
 /* A wrapper of `result name(params)`: fails with `bad`, or calls the real one with `args`. */
 #define WRAP(which, result, bad, name, params, args)    \
@@ -39,12 +69,12 @@ WRAP(FAULTY_FSTAT, int, -1, fstat, (int fd, struct stat *st), (fd, st))
 WRAP(FAULTY_STATX, int, -1, statx,
      (int fd, const char *path, int flags, unsigned mask, struct statx *out),
      (fd, path, flags, mask, out))
-WRAP(FAULTY_FSYNC, int, -1, fsync, (int fd), (fd))
 WRAP(FAULTY_FTRUNCATE, int, -1, ftruncate, (int fd, off_t len), (fd, len))
 WRAP(FAULTY_RENAMEAT, int, -1, renameat, (int a, const char *from, int b, const char *to),
      (a, from, b, to))
 WRAP(FAULTY_MKDIR, int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
-WRAP(FAULTY_UNLINKAT, int, -1, unlinkat, (int fd, const char *path, int flags), (fd, path, flags))
+WRAP(FAULTY_UNLINKAT, int, -1, unlinkat, (int fd, const char *path, int flags),
+     (fd, name_on_disk(path), flags))
 WRAP(FAULTY_GETDENTS64, ssize_t, -1, getdents64, (int fd, void *buf, size_t size), (fd, buf, size))
 WRAP(FAULTY_FDOPENDIR, DIR *, NULL, fdopendir, (int fd), (fd))
 WRAP(FAULTY_COPY_FILE_RANGE, ssize_t, -1, copy_file_range,
@@ -83,9 +113,16 @@ WRAP(FAULTY_REALPATH, char *, NULL, realpath, (const char *path, char *buf), (pa
 /* What realpath is with _FORTIFY_SOURCE. */
 WRAP(FAULTY_REALPATH, char *, NULL, __realpath_chk, (const char *path, char *buf, size_t size),
      (path, buf, size))
-WRAP(FAULTY_READDIR, struct dirent *, NULL, readdir, (DIR * dir), (dir))
 WRAP(FAULTY_GETRANDOM, ssize_t, -1, getrandom, (void *buf, size_t size, unsigned flags),
      (buf, size, flags))
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+    fd_of_call = fd;
+    return fails(FAULTY_FSYNC) ? -1 : __real_fsync(fd);
+}
 
 /* ---- of regular files: pipes and eventfds are the library's own business ---- */
 
@@ -157,7 +194,7 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
         mode = va_arg(args, mode_t);
         va_end(args);
     }
-    return fails(FAULTY_OPENAT) ? -1 : __real_openat(dir, path, flags, mode);
+    return fails(FAULTY_OPENAT) ? -1 : __real_openat(dir, name_on_disk(path), flags, mode);
 }
 
 /* ---- the ring's answers ---- */
