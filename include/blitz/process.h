@@ -105,14 +105,21 @@ BLZ_API void blz_command_fd(blz_command *cmd, int target, int fd);
 /* Its errors go where its output goes, wherever that is. */
 BLZ_API void blz_command_stderr_to_stdout(blz_command *cmd);
 
-/* A process group: 0 for one of its own, or the number of one. Or a session. Not both. */
+/*
+ * A process group: 0 for one of its own, or the number of one. Or a session. Not both. A child that
+ * has a group or session of its own is ended with all of its group: by blz_child_terminate, by a
+ * drop with blz_command_kill_on_drop, and by a cancelled (or timed out) blz_command_run or
+ * blz_command_output. Processes that have left the group are not reached.
+ */
 BLZ_API void blz_command_group(blz_command *cmd, pid_t group);
 BLZ_API void blz_command_session(blz_command *cmd);
 
 /*
- * Who it is. With a user and no groups said, a privileged parent's supplementary groups are
- * dropped. Directory and program are looked up as that user; files of blz_command_stdio_path are
- * opened before.
+ * Who it is. With a user and no groups said, the supplementary groups are dropped. If the system
+ * does not permit that (it takes CAP_SETGID), they are kept only if they give no rights to another
+ * user: there are none, or the user is this process's own. Otherwise starting it is -EPERM, at the
+ * step "groups". Directory and program are looked up as that user; files of blz_command_stdio_path
+ * are opened before.
  */
 BLZ_API void blz_command_uid(blz_command *cmd, uid_t uid);
 BLZ_API void blz_command_gid(blz_command *cmd, gid_t gid);
@@ -121,7 +128,10 @@ BLZ_API void blz_command_groups(blz_command *cmd, const gid_t *groups, size_t co
 /* A limit: RLIMIT_NOFILE and so on. */
 BLZ_API void blz_command_rlimit(blz_command *cmd, int resource, uint64_t soft, uint64_t hard);
 
-/* A child whose handle is dropped before its end is killed. */
+/*
+ * A child whose handle is dropped before its end is killed. If it has a group of its own, all of
+ * the group is killed when the handle is dropped, also after the end of the child itself.
+ */
 BLZ_API void blz_command_kill_on_drop(blz_command *cmd);
 
 /*
@@ -193,12 +203,21 @@ BLZ_API blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child);
 BLZ_API int64_t blz_child_try_wait(blz_child *child);
 
 /*
- * Sends it a signal; never to a process that has its number by now. 0; -ESRCH: has ended; -EPERM;
- * -EINVAL; -EBADF. To its group: only of a child that has a group or session of its own, -EINVAL
- * otherwise. [any thread]
+ * Sends a signal to the child alone; never to a process that has its number by now. 0; -ESRCH: has
+ * ended; -EPERM; -EINVAL; -EBADF. [any thread]
  */
 BLZ_API int blz_child_signal(blz_child *child, int signal);
+
+/*
+ * Sends a signal to the group of a child that has a group or session of its own, until the handle
+ * is dropped, also when the child itself has ended; never to a group that has its number by now.
+ * The system keeps the number for that: the child is a zombie until the drop. 0, also if nothing
+ * but the ended child is left; -ESRCH; -EPERM; -EINVAL, also for any other child; -EBADF. [any
+ * thread]
+ */
 BLZ_API int blz_child_signal_group(blz_child *child, int signal);
+
+/* Sends SIGKILL to the child alone. 0; -ESRCH: has ended; -EPERM; -EBADF. [any thread] */
 BLZ_API int blz_child_kill(blz_child *child);
 
 /* The future of blz_child_terminate. */
@@ -209,13 +228,17 @@ typedef struct blz_child_terminate_op {
 
 /*
  * Sends SIGTERM, and SIGKILL if it has not ended within `grace_ns`; awaits its end: the status, or
- * an error as blz_child_wait. Cancelled: kills at once, and completes when done; it is not refused
+ * an error as blz_child_wait. If it has a group or session of its own, all of the group gets both
+ * signals, and what is left of the group when the child has ended is killed at once. Cancelled: kills at once, and completes when done; it is not refused
  * in a task that has been cancelled, but shield it there to have the grace. [task]
  */
 BLZ_API blz_future *blz_child_terminate(blz_child_terminate_op *op, blz_child *child,
                                         int64_t grace_ns);
 
-/* Its number. Means it until its end has been awaited. -EBADF. [any thread] */
+/*
+ * Its number. Means it until its end has been awaited; of a child with a group of its own, until it
+ * is dropped. -EBADF. [any thread]
+ */
 BLZ_API pid_t blz_child_pid(const blz_child *child);
 
 /*

@@ -4,8 +4,10 @@
  * everyone who waits; the first to look then takes the status, under the lock, and keeps it for the
  * others. Readiness is a hint: whoever finds that the child still runs waits again.
  *
- * A number is given back to the system when the status is taken, and not before; so under the lock,
- * and with the status not taken, a signal cannot meet another process or group.
+ * A number is given back to the system when the child is reaped, and not before; so under the lock,
+ * and with the child not reaped, a signal cannot meet another process or group. A child that leads
+ * a group is reaped last of all, when it is freed: until then what is left of its group can be
+ * found by its number, though the child itself has ended.
  */
 #include "process/process.h"
 
@@ -24,9 +26,10 @@ int64_t blz__child_reap(struct blz__child *child)
     int64_t status;
 
     blz__lock_acquire(&child->lock);
-    if (!child->reaped) {
-        child->status = blz__pidfd_reap(child->pidfd, false);
-        child->reaped = child->status != -EAGAIN;
+    if (!child->ended) {
+        child->status = child->leads_group ? blz__pidfd_status(child->pidfd)
+                                           : blz__pidfd_reap(child->pidfd, false);
+        child->ended = child->status != -EAGAIN;
     }
     status = child->status;
     blz__lock_release(&child->lock);
@@ -60,7 +63,7 @@ static bool is_known(struct blz__child *child, int64_t *status)
     bool known;
 
     blz__lock_acquire(&child->lock);
-    known = child->reaped;
+    known = child->ended;
     *status = child->status;
     blz__lock_release(&child->lock);
     return known;
@@ -138,48 +141,64 @@ blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child)
 
 /* ---- signals ---- */
 
-static int signal_locked(struct blz__child *child, int signal, bool group)
+static int signal_one_locked(struct blz__child *child, int signal)
 {
-    if (child->reaped)
-        return -ESRCH;
-    if (!group)
-        return blz__pidfd_signal(child->pidfd, signal);
-    return kill(-child->pid, signal) < 0 ? -errno : 0;
+    return child->ended ? -ESRCH : blz__pidfd_signal(child->pidfd, signal);
 }
 
-static int send_signal(blz_child *handle, int signal, bool group)
+static int signal_one(blz_child *handle, int signal)
 {
     struct blz__child *child = handle->child_;
     int rc;
 
     if (!child)
         return -EBADF;
-    if (group && !child->leads_group)
-        return -EINVAL;
     blz__lock_acquire(&child->lock);
-    rc = signal_locked(child, signal, group);
+    rc = signal_one_locked(child, signal);
+    blz__lock_release(&child->lock);
+    return rc;
+}
+
+/*
+ * The second SIGKILL does no harm, and meets a child that has left its group. Another signal is
+ * sent once, because a handler may count.
+ */
+int blz__child_signal_all(struct blz__child *child, int signal)
+{
+    int rc = -ESRCH;
+
+    blz__lock_acquire(&child->lock);
+    if (child->leads_group)
+        rc = blz__group_signal(child->pidfd, child->pid, signal);
+    rc = signal_one_locked(child, rc < 0 || signal == SIGKILL ? signal : 0);
     blz__lock_release(&child->lock);
     return rc;
 }
 
 int blz_child_signal(blz_child *child, int signal)
 {
-    return send_signal(child, signal, false);
+    return signal_one(child, signal);
 }
 
-int blz_child_signal_group(blz_child *child, int signal)
+int blz_child_signal_group(blz_child *handle, int signal)
 {
-    return send_signal(child, signal, true);
+    struct blz__child *child = handle->child_;
+
+    if (!child)
+        return -EBADF;
+    if (!child->leads_group)
+        return -EINVAL;
+    return blz__group_signal(child->pidfd, child->pid, signal);
 }
 
 int blz_child_kill(blz_child *child)
 {
-    return send_signal(child, SIGKILL, false);
+    return signal_one(child, SIGKILL);
 }
 
 bool blz__child_kill(blz_child *child)
 {
-    int rc = blz_child_kill(child);
+    int rc = blz__child_signal_all(child->child_, SIGKILL);
 
     return rc == 0 || rc == -ESRCH;
 }
@@ -190,6 +209,8 @@ void blz__child_free(struct blz__child *child)
 {
     blz_allocator allocator = child->allocator;
 
+    if (child->leads_group)
+        blz__pidfd_reap(child->pidfd, false);
     close(child->pidfd);
     blz__free(&allocator, child, sizeof *child, _Alignof(struct blz__child));
 }
@@ -204,6 +225,7 @@ static void close_pipes(blz_child *child)
 void blz_child_drop(blz_child *handle)
 {
     struct blz__child *child = handle->child_;
+    bool ended;
     int rc;
 
     if (!child)
@@ -214,11 +236,11 @@ void blz_child_drop(blz_child *handle)
     rc = blz_fd_detach(&child->fd);
     if (rc == -EOWNERDEAD)
         return; /* a forked process has a copy of the memory, but not the child */
-    if (blz__child_reap(child) != -EAGAIN) {
-        blz__child_free(child);
-        return;
-    }
+    ended = blz__child_reap(child) != -EAGAIN;
     if (child->kill_on_drop)
-        blz__pidfd_signal(child->pidfd, SIGKILL);
-    blz__orphan_add(child);
+        (void)blz__child_signal_all(child, SIGKILL); /* or what is left of its group */
+    if (ended)
+        blz__child_free(child);
+    else
+        blz__orphan_add(child);
 }

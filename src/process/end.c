@@ -2,7 +2,8 @@
 /*
  * Ending a child for sure: terminate (ask, wait, kill), and run (start, wait). Both kill it when
  * they are cancelled, and wait for that behind a shield, since it takes no time; a shutdown that
- * has lost its patience overrides it, and then the child is an orphan.
+ * has lost its patience overrides it, and then the child is an orphan. Signals go to all of the
+ * group that the child leads.
  */
 #include "process/process.h"
 
@@ -24,18 +25,25 @@ struct terminate {
 };
 _Static_assert(sizeof(struct terminate) <= sizeof(blz_child_terminate_op), "it is too small");
 
+static int signal_handle(const blz_child *child, int signal)
+{
+    return child->child_ ? blz__child_signal_all(child->child_, signal) : -EBADF;
+}
+
 BLZ_ASYNC(terminate)
 {
     BLZ_BEGIN;
-    self->rc = blz_child_signal(&self->child, SIGTERM);
+    self->rc = signal_handle(&self->child, SIGTERM);
     if (self->rc == 0 || self->rc == -ESRCH)
         BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, self->grace_ns,
                                              blz_child_wait(&self->wait, &self->child)));
     if (self->rc == -ETIMEDOUT || self->rc == -ECANCELED) {
-        self->rc = blz_child_kill(&self->child);
+        self->rc = signal_handle(&self->child, SIGKILL);
         if (self->rc == 0 || self->rc == -ESRCH)
             BLZ_AWAIT_SHIELDED(self->rc, blz_child_wait(&self->wait, &self->child));
     }
+    if (self->rc >= 0)
+        (void)signal_handle(&self->child, SIGKILL); /* what is left of its group */
     BLZ_END(self->rc);
 }
 

@@ -29,6 +29,9 @@
 #ifndef P_PIDFD
 #define P_PIDFD 3
 #endif
+#ifndef PIDFD_SIGNAL_PROCESS_GROUP
+#define PIDFD_SIGNAL_PROCESS_GROUP 4 /* Linux 6.9 */
+#endif
 
 /*
  * ThreadSanitizer takes a clone for a fork, and the child would let go of locks that are the
@@ -154,15 +157,23 @@ IN_CHILD static long set_limits(struct plan *plan)
     return rc;
 }
 
+/* The groups of the real user are that user's own; another user would get rights by them. */
+IN_CHILD static bool may_keep_groups(const struct blz__command *spec)
+{
+    return syscall(SYS_getuid) == (long)spec->uid || syscall(SYS_getgroups, 0L, NULL) == 0;
+}
+
 IN_CHILD static long set_groups(struct plan *plan)
 {
     const struct blz__command *spec = plan->spec;
+    long rc;
 
     if (spec->flags & COMMAND_GROUPS)
         return SYSTEM(SYS_setgroups, (long)spec->nr_groups, spec->groups);
-    if ((spec->flags & COMMAND_UID) && syscall(SYS_geteuid) == 0)
-        return SYSTEM(SYS_setgroups, 0L, NULL);
-    return 0;
+    if (!(spec->flags & COMMAND_UID))
+        return 0;
+    rc = SYSTEM(SYS_setgroups, 0L, NULL);
+    return rc == -EPERM && may_keep_groups(spec) ? 0 : rc;
 }
 
 IN_CHILD static long set_gid(struct plan *plan)
@@ -313,6 +324,23 @@ int blz__pidfd_signal(int pidfd, int signal)
     return (int)SYSTEM(SYS_pidfd_send_signal, (long)pidfd, (long)signal, NULL, 0L);
 }
 
+/*
+ * The kernel's own call for it cannot meet another group, whatever happens to the number. Without
+ * it, a number is used only while the process is there, at least as a zombie.
+ */
+int blz__group_signal(int pidfd, pid_t pid, int signal)
+{
+    long rc = SYSTEM(SYS_pidfd_send_signal, (long)pidfd, (long)signal, NULL,
+                     (long)PIDFD_SIGNAL_PROCESS_GROUP);
+
+    if (rc != -EINVAL)
+        return (int)rc;
+    rc = blz__pidfd_signal(pidfd, 0);
+    if (rc == -ESRCH)
+        return (int)rc;
+    return kill(-pid, signal) < 0 ? -errno : 0;
+}
+
 /* Readiness is a hint; this is not. */
 bool blz__pidfd_has_ended(int pidfd)
 {
@@ -345,16 +373,26 @@ static int64_t status_of(const siginfo_t *info)
 }
 
 /* Without a child to tell about, waitid leaves the number 0. */
-int64_t blz__pidfd_reap(int pidfd, bool wait)
+static int64_t wait_for(int pidfd, int flags)
 {
     siginfo_t info;
     int rc;
 
     do {
         info.si_pid = 0;
-        rc = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | (wait ? 0 : WNOHANG));
+        rc = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | flags);
     } while (rc < 0 && errno == EINTR);
     if (rc < 0)
         return -errno;
     return info.si_pid == 0 ? -EAGAIN : status_of(&info);
+}
+
+int64_t blz__pidfd_status(int pidfd)
+{
+    return wait_for(pidfd, WNOHANG | WNOWAIT);
+}
+
+int64_t blz__pidfd_reap(int pidfd, bool wait)
+{
+    return wait_for(pidfd, wait ? 0 : WNOHANG);
 }

@@ -127,19 +127,28 @@ int blz__pidfd_open(pid_t pid);
 int blz__pidfd_signal(int pidfd, int signal);
 bool blz__pidfd_has_ended(int pidfd);
 
-/* Its status, as blz_exit_code takes it; -EAGAIN: runs; -ECHILD. It is gone then. */
+/*
+ * Sends a signal to the group that has the number of this process. The process must not have been
+ * reaped, or the number may be that of another group; if a stranger has reaped it: -ESRCH.
+ */
+int blz__group_signal(int pidfd, pid_t pid, int signal);
+
+/* Its status, as blz_exit_code takes it; -EAGAIN: runs; -ECHILD. */
+int64_t blz__pidfd_status(int pidfd);
+
+/* The same, and it is gone then. */
 int64_t blz__pidfd_reap(int pidfd, bool wait);
 
 /* ---- Children ---- */
 
 /*
- * Everything but `lock`, `reaped` and `status` stays as it is from spawn to drop. The lock is held
+ * Everything but `lock`, `ended` and `status` stays as it is from spawn to drop. The lock is held
  * over the calls that reap and signal, so that no signal is sent to a number that has been given
- * back.
+ * back. A child that leads a group is reaped when it is freed, any other one when it has ended.
  */
 struct blz__child {
     blz__lock lock;
-    bool reaped;
+    bool ended;
     int64_t status; /* or an error */
     pid_t pid;
     int pidfd;
@@ -154,11 +163,17 @@ int blz__command_spawn(blz_command *cmd, blz_child *child, blz_rt *rt, const int
 /* The status, -EAGAIN, or an error. */
 int64_t blz__child_reap(struct blz__child *child);
 
-/* Closes and frees. */
+/* Closes and frees one that has ended. */
 void blz__child_free(struct blz__child *child);
 
 /*
- * Kills it. Whether its end will come: a program that has become another user's may not be killed,
+ * Sends a signal to a child, or to all of the group that it leads. The result is that of the child
+ * itself: 0; -ESRCH: has ended; -EPERM.
+ */
+int blz__child_signal_all(struct blz__child *child, int signal);
+
+/*
+ * Kills it, with the group that it leads. Whether its end will come: a program that has become another user's may not be killed,
  * and must not be waited for.
  */
 bool blz__child_kill(blz_child *child);

@@ -138,7 +138,7 @@ static int launch(struct spawn *s)
     rc = blz_fd_attach_to(&child->fd, s->rt, child->pidfd);
     if (rc == 0)
         return 0;
-    if (blz__pidfd_signal(child->pidfd, SIGKILL) == 0) {
+    if (blz__child_signal_all(child, SIGKILL) == 0) {
         blz__pidfd_reap(child->pidfd, true);
         close(child->pidfd);
     } else {

@@ -352,6 +352,27 @@ static void a_start_does_not_wait_for_what_it_cannot_kill(void **state)
         sched_yield();
 }
 
+/* Linux before 6.9. */
+static void a_group_is_signalled_by_its_number_where_the_system_has_no_call_for_it(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+    blz_command cmd;
+    blz_child child;
+
+    (void)state;
+    blz_command_init_with(&cmd, "sleep", test_memory());
+    blz_command_arg(&cmd, "1000");
+    blz_command_group(&cmd, 0);
+    assert_int_equal(blz_command_spawn(&cmd, &child, rt), 0);
+    fail_call(FAULTY_PIDFD_SEND_SIGNAL, 1, false, EINVAL);
+    assert_int_equal(blz_child_signal_group(&child, SIGKILL), 0);
+    assert_true(stop_failing(FAULTY_PIDFD_SEND_SIGNAL));
+    assert_int_equal(blz_exit_signal(BLZ_BLOCK_ON(rt, waits, .child = &child)), SIGKILL);
+    blz_child_drop(&child);
+    blz_command_free(&cmd);
+    free_rt(rt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +385,7 @@ int main(void)
         TEST(nobody_waits_for_a_child_that_cannot_be_killed),
         TEST(a_capture_does_not_wait_for_what_it_cannot_kill),
         TEST(a_start_does_not_wait_for_what_it_cannot_kill),
+        TEST(a_group_is_signalled_by_its_number_where_the_system_has_no_call_for_it),
     };
     return RUN_TESTS(tests);
 }
