@@ -118,7 +118,7 @@ BLZ_API uint64_t blz_task_id(const blz_task *task);
 /* Its name, or the name of its function. Valid while the task is. [any thread with a reference] */
 BLZ_API const char *blz_task_name(const blz_task *task);
 
-/* Names the current task (copied). -ENOMEM; -ENXIO: not in a task. [task] */
+/* Names the current task (copied). -ENOMEM; -ENXIO: not in a task; -EOWNERDEAD: forked. [task] */
 BLZ_API int blz_task_set_name(const char *name);
 
 /* References: a task's memory stays while there is one. [any thread that has one] */
@@ -139,7 +139,10 @@ typedef struct blz_local {
     void (*destroy)(void *value);
 } blz_local;
 
-/* Sets (and destroys an older value); NULL removes. -ENOMEM; -ENXIO: not in a task. */
+/*
+ * Sets a value (and destroys an older one); NULL removes it. -ENOMEM; -ENXIO: not in a task;
+ * -EOWNERDEAD: in a forked child, if the task had neither locals nor a name.
+ */
 BLZ_API int blz_local_set(const blz_local *key, void *value);
 
 /* The current task's value, or NULL. */

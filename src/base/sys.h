@@ -98,7 +98,11 @@ unsigned blz__cgroup_cpus(const char *groups, const char *root);
 /* Monotonic, in nanoseconds. */
 int64_t blz__clock_ns(void);
 
-/* A word that reads 0 in a forked child, and the means to make one. NULL: no memory. */
+/*
+ * A word that reads 0 in a forked child, and the means to make one. NULL: no memory. Where the
+ * system cannot clear memory in a child, that holds for children of fork(), but not of a bare
+ * clone.
+ */
 uint32_t *blz__fork_word_new(void);
 void blz__fork_word_free(uint32_t *word);
 

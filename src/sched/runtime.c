@@ -148,7 +148,7 @@ int blz__rt_create(blz_rt **out, const blz_options *given, const blz__driver_ops
     if (options.test_clock)
         blz__test_clock_init(&rt->test_clock);
     rt->target_ticks = (uint64_t)(TARGET_NS / rt->clock.ns_per_tick);
-    blz__pool_init(&rt->pool, &rt->allocator);
+    blz__pool_init(&rt->pool, &rt->allocator, rt->fork_word);
     blz__heap_init(&rt->foreign_heap, rt, &rt->pool);
     rc = blz__io_new(&rt->io, rt);
     if (rc < 0)

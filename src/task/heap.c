@@ -242,6 +242,12 @@ blz_task *blz__heap_alloc(blz__heap *heap, size_t size, blz__lock *lock)
 
 /* ---- freeing ---- */
 
+/* The word is constant in a process, so this is a plain read. */
+static bool is_forked(const blz__heap *heap)
+{
+    return heap->pool->fork_word && *heap->pool->fork_word == 0;
+}
+
 void blz__heap_free_local(blz__heap *heap, blz_task *block, struct blz__chunk **removed)
 {
     struct blz__chunk *chunk = chunk_of(block);
@@ -252,7 +258,7 @@ void blz__heap_free_local(blz__heap *heap, blz_task *block, struct blz__chunk **
     chunk->used--;
     if (blz_likely(chunk->cls < HEAP_CLASSES && chunk == heap->current[chunk->cls]))
         return;
-    if (chunk->used == 0) {
+    if (chunk->used == 0 && !is_forked(heap)) {
         if (chunk->listed)
             partial_remove(heap, chunk);
         chunk_remove(heap, chunk, removed);

@@ -56,13 +56,14 @@ typedef struct blz__heap {
 /* Where heaps get their chunks. One for each runtime. */
 typedef struct blz__pool {
     const blz_allocator *allocator;
+    const uint32_t *fork_word; /* reads 0 in a forked child, which takes no lock; or NULL */
     bool from_system; /* chunks come from the system's pages, in spans */
     blz__lock lock;
     struct blz__span *spans;
     unsigned nr_spans;
 } blz__pool;
 
-void blz__pool_init(blz__pool *pool, const blz_allocator *allocator);
+void blz__pool_init(blz__pool *pool, const blz_allocator *allocator, const uint32_t *fork_word);
 void blz__pool_destroy(blz__pool *pool);
 
 void blz__heap_init(blz__heap *heap, blz_rt *rt, blz__pool *pool);
@@ -79,7 +80,8 @@ size_t blz__heap_used(blz__heap *heap, struct blz__chunk **removed);
 blz_task *blz__heap_alloc(blz__heap *heap, size_t size, blz__lock *lock);
 
 /*
- * Gives a block back. Chunks that become empty are added to *removed, for blz__heap_release, which
+ * Gives a block back. In a forked child nothing becomes empty: locks may be held by threads that
+ * the child does not have. Chunks that become empty are added to *removed, for blz__heap_release, which
  * calls the allocator, and so must not be called under a lock. [owner]
  */
 void blz__heap_free_local(blz__heap *heap, blz_task *block, struct blz__chunk **removed);

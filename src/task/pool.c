@@ -24,9 +24,9 @@ struct blz__span {
     uint32_t touched; /* and for each that has been used before */
 };
 
-void blz__pool_init(blz__pool *pool, const blz_allocator *allocator)
+void blz__pool_init(blz__pool *pool, const blz_allocator *allocator, const uint32_t *fork_word)
 {
-    *pool = (blz__pool){.allocator = allocator};
+    *pool = (blz__pool){.allocator = allocator, .fork_word = fork_word};
 #ifndef BLZ_MODEL
     pool->from_system = allocator->alloc == blz__system_allocator.alloc;
 #endif

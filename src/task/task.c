@@ -231,6 +231,8 @@ int blz__task_make_ext(blz_task *task)
 
     if (task_has_ext(task))
         return 0;
+    if (blz__rt_is_forked(rt))
+        return -EOWNERDEAD; /* the lock may be held by a thread that the child does not have */
     ext = blz__rt_alloc(rt, sizeof *ext, _Alignof(struct task_ext));
     if (!ext)
         return -ENOMEM;

@@ -3,6 +3,9 @@
 #include "faulty.h"
 #include "harness.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 static void nothing(blz_par *par, void *arg)
 {
     (void)par;
@@ -40,16 +43,26 @@ static void a_pool_works_without_asymmetric_fences(void **state)
     assert_true(stop_failing(FAULTY_MEMBARRIER));
 }
 
-static void a_pool_that_could_not_tell_a_fork_is_refused(void **state)
+static void a_pool_without_memory_that_is_wiped_can_tell_a_fork(void **state)
 {
     blz_pool *pool;
+    int status = -1;
+    pid_t pid;
 
     (void)state;
     fail_call(FAULTY_MADVISE, 1, false, EINVAL);
     assert_int_equal(blz_pool_new(&pool,
                                   &(blz_pool_options){.threads = 2, .allocator = test_memory()}),
-                     -ENOMEM);
+                     0);
     assert_true(stop_failing(FAULTY_MADVISE));
+    pid = fork();
+    if (pid == 0) {
+        alarm(CHILD_SECONDS);
+        _exit(blz_pool_free(pool) == -EOWNERDEAD ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(blz_pool_free(pool), 0);
 }
 
 static void a_default_pool_without_threads_is_none(void **state)
@@ -151,7 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_pool_without_threads_is_refused),
         TEST(a_pool_works_without_asymmetric_fences),
-        TEST(a_pool_that_could_not_tell_a_fork_is_refused),
+        TEST(a_pool_without_memory_that_is_wiped_can_tell_a_fork),
         TEST(a_default_pool_without_threads_is_none),
         TEST(a_pool_without_memory_is_refused),
         TEST(tasks_without_memory_are_refused),

@@ -2,6 +2,8 @@
 /* After a fork: the child may not use its parent's runtime, and says so at every door. */
 #include "harness.h"
 
+#include "sched/rt.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,6 +153,65 @@ static void a_task_that_forks_cannot_spawn_in_the_child(void **state)
     free_rt(rt);
 }
 
+struct large {
+    BLZ_FRAME;
+    char bytes[10000]; /* so many that its memory is a piece of its own */
+};
+
+BLZ_ASYNC(large)
+{
+    BLZ_BEGIN;
+    BLZ_END(0);
+}
+
+/* The locks are held as another thread of the parent's could hold them: a dump, another worker. */
+static int64_t fork_and_free(blz_handle *handle)
+{
+    blz_worker *w = blz__worker_current();
+    int status = -1;
+    pid_t pid;
+
+    blz__lock_acquire(&w->heap.walk_lock);
+    blz__lock_acquire(&w->rt->pool.lock);
+    pid = fork();
+    if (pid == 0) {
+        alarm(CHILD_SECONDS);
+        blz_handle_detach(handle); /* the last one who has it */
+        _exit(blz_task_set_name("child") == -EOWNERDEAD ? 0 : 1);
+    }
+    blz__lock_release(&w->rt->pool.lock);
+    blz__lock_release(&w->heap.walk_lock);
+    check(pid > 0 && waitpid(pid, &status, 0) == pid);
+    return status;
+}
+
+struct forks {
+    BLZ_FRAME;
+    blz_handle handle;
+    blz_future op;
+    int64_t rc;
+};
+
+BLZ_ASYNC(forks)
+{
+    BLZ_BEGIN;
+    check(BLZ_SPAWN_JOIN(&self->handle, large) == 0);
+    while (!blz_handle_done(&self->handle))
+        BLZ_AWAIT(self->rc, blz_yield(&self->op));
+    self->rc = fork_and_free(&self->handle);
+    blz_handle_detach(&self->handle);
+    BLZ_END(self->rc);
+}
+
+static void a_task_that_forks_frees_in_the_child_without_locks(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+
+    (void)state;
+    assert_int_equal(BLZ_BLOCK_ON(rt, forks), 0);
+    free_rt(rt);
+}
+
 static int finished_in_child(void *arg)
 {
     struct parts *parts = arg;
@@ -203,6 +264,7 @@ int main(void)
         TEST(an_embedded_runtime_says_so_too),
         TEST(a_runtime_that_was_not_started_before_the_fork_says_so_too),
         TEST(a_task_that_forks_cannot_spawn_in_the_child),
+        TEST(a_task_that_forks_frees_in_the_child_without_locks),
         TEST(results_from_before_the_fork_can_be_read),
         TEST(a_wake_in_the_child_does_no_harm),
     };

@@ -16,7 +16,7 @@ static blz__heap heap;
 
 static void begin(const blz_allocator *allocator)
 {
-    blz__pool_init(&pool, allocator);
+    blz__pool_init(&pool, allocator, NULL);
     blz__heap_init(&heap, NULL, &pool);
 }
 
