@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections: one task each. A client has so much time to send a request once it has begun one, so
- * much to begin the next, and so much to take the answer; there can be only so many of them. All
- * of that is for clients that misbehave by accident: whoever can connect could as well send the
- * program a signal.
+ * Connections: one task each. Every wait for a client has one deadline, however many reads or
+ * writes it takes, so a client that sends a byte now and then does not keep its connection:
+ *
+ *   IDLE_NS    for the first byte of a request
+ *   HEAD_NS    for the rest of it, from that byte on
+ *   WRITE_NS   for the client to take the answer
+ *   LINGER_NS  for the client to stop sending after the last answer
+ *
+ * There are at most MAX_CONNECTIONS. The limits are for clients that misbehave by accident: a
+ * process that can connect could as well send the program a signal.
  */
 #include "console/console.h"
 
@@ -29,6 +35,7 @@ struct console_connection {
     blz_stream stream;
     size_t len, seen, head_len;
     int64_t rc, n;
+    int64_t until_ns; /* deadline of what the client must send */
     int status;
     const char *type;
     struct request request;
@@ -84,10 +91,20 @@ static void drop_request(struct console_connection *c)
 
 /* ---- requests ---- */
 
-/* What a client that has begun a request may take for it; or a new one, to begin. */
-static int64_t patience(const struct console_connection *c)
+/* Sets the deadline of the request that the client has begun, or has to begin. */
+static void set_deadline(struct console_connection *c)
 {
-    return c->len > 0 ? HEAD_NS : IDLE_NS;
+    c->until_ns = blz_deadline(c->len > 0 ? HEAD_NS : IDLE_NS);
+}
+
+/* More of the request has come. */
+static void take_input(struct console_connection *c, size_t len)
+{
+    bool begins = c->len == 0;
+
+    c->len += len;
+    if (begins)
+        set_deadline(c);
 }
 
 /* Whether a whole head is there; else whether there is room for one. */
@@ -107,17 +124,18 @@ BLZ_ASYNC(console_connection)
     do {
         self->status = 0;
         self->request = (struct request){NULL, NULL, false};
+        set_deadline(self);
         while (!has_head(self) && self->status == 0) {
-            BLZ_AWAIT(self->n, blz_with_timeout(&self->limit, patience(self),
-                                                blz_stream_read(&self->io, &self->stream,
-                                                                self->in + self->len,
-                                                                sizeof self->in - self->len)));
+            BLZ_AWAIT(self->n, blz_with_deadline(&self->limit, self->until_ns,
+                                                 blz_stream_read(&self->io, &self->stream,
+                                                                 self->in + self->len,
+                                                                 sizeof self->in - self->len)));
             if (self->n == -ETIMEDOUT && self->len > 0)
                 self->status = 408;
             else if (self->n <= 0)
                 goto out;
             else
-                self->len += (size_t)self->n;
+                take_input(self, (size_t)self->n);
         }
         if (self->status == 0)
             self->status = blz__request_parse(&self->request, self->in, self->head_len);
@@ -144,10 +162,11 @@ BLZ_ASYNC(console_connection)
     } while (self->n >= 0 && self->request.keep_alive);
     /* What the client still sends is read, or it might not get to see the answer. */
     BLZ_AWAIT(self->rc, blz_stream_shutdown(&self->io, &self->stream));
+    self->until_ns = blz_deadline(LINGER_NS);
     for (self->len = 0; self->rc >= 0 && self->len < MAX_REST; self->len += (size_t)self->n) {
-        BLZ_AWAIT(self->n, blz_with_timeout(&self->limit, LINGER_NS,
-                                            blz_stream_read(&self->io, &self->stream, self->in,
-                                                            sizeof self->in)));
+        BLZ_AWAIT(self->n, blz_with_deadline(&self->limit, self->until_ns,
+                                             blz_stream_read(&self->io, &self->stream, self->in,
+                                                             sizeof self->in)));
         if (self->n <= 0)
             break;
     }
