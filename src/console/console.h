@@ -32,6 +32,7 @@
 #include <blitz/mutex.h>
 #include <blitz/tcp.h>
 #include <blitz/unix.h>
+#include <sys/types.h>
 
 enum { TITLE_SIZE = 64, MAX_CONNECTIONS = 64, MAX_SUSPICIONS = 16 };
 
@@ -62,6 +63,8 @@ struct blz_console {
     blz_rt *rt; /* its own */
     blz_addr addr;
     bool is_unix, owns_path;
+    dev_t path_dev; /* of the file that owns_path is about */
+    ino_t path_ino;
     bool until_rt_ends;
     blz_listener tcp;
     blz_unix_listener unix_;

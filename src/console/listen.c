@@ -3,16 +3,27 @@
  * Where the console listens: a loopback address, or a Unix socket.
  *
  * The file of a Unix socket outlives a program that was killed. If nobody listens there any more it
- * is removed, and if it is no socket it is left alone. The file is for its owner; whoever could
- * connect before it was made so is refused by the server, which looks at who it is.
+ * is removed, and if it is no socket it is left alone. Two programs that start at the same path
+ * could each take the other's new socket for an old one. So from the look at the old socket to
+ * listen(2) a program holds a lock: flock(2) of the file "PATH.lock", which it removes before it
+ * lets go. A program that finds the lock taken gives up with -EADDRINUSE.
+ *
+ * Only the owner may connect. Linux gives the new file the mode that the socket itself has when it
+ * is bound, so that is set first: the file never has another mode, and no path is followed twice.
+ * The server also checks the user of each client.
  */
 #include "console/console.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { BACKLOG = 128, LOCK_PATH = 128 }; /* the longest path of a socket has 108 bytes */
 
 int blz__console_address(blz_addr *addr, const char *text)
 {
@@ -39,6 +50,49 @@ static const char *path_of(const blz_console *console)
     return abstract ? NULL : name;
 }
 
+/* ---- the lock ---- */
+
+struct start_lock {
+    int fd;
+    char path[LOCK_PATH];
+};
+
+/* False: the file was removed, or replaced, before it was locked. */
+static bool is_lock_file(const struct start_lock *lock)
+{
+    struct stat ours, there;
+
+    return fstat(lock->fd, &ours) == 0 && lstat(lock->path, &there) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+/* 0; -EADDRINUSE: another one is starting here; or what the system says. */
+static int lock_start(struct start_lock *lock, const char *path)
+{
+    int rc;
+
+    snprintf(lock->path, sizeof lock->path, "%s.lock", path);
+    for (;;) {
+        lock->fd = open(lock->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        if (lock->fd < 0)
+            return -errno;
+        rc = flock(lock->fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+        if (rc == 0 && is_lock_file(lock))
+            return 0;
+        close(lock->fd);
+        if (rc < 0)
+            return rc == -EWOULDBLOCK ? -EADDRINUSE : rc;
+    }
+}
+
+static void unlock_start(struct start_lock *lock)
+{
+    (void)unlink(lock->path);
+    close(lock->fd);
+}
+
+/* ---- Unix sockets ---- */
+
 static bool somebody_listens(const blz_addr *addr)
 {
     uint32_t len;
@@ -46,7 +100,7 @@ static bool somebody_listens(const blz_addr *addr)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 
     if (fd < 0)
-        return true; /* who knows */
+        return true; /* it cannot be known */
     rc = connect(fd, sa, len);
     if (rc < 0)
         rc = -errno;
@@ -54,29 +108,91 @@ static bool somebody_listens(const blz_addr *addr)
     return rc != -ECONNREFUSED;
 }
 
-/* True: what was in the way is gone. */
-static bool remove_stale(blz_console *console)
+/* True: what was in the way is gone. Under the lock. */
+static bool remove_stale(const blz_addr *addr, const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && !somebody_listens(addr) &&
+           unlink(path) == 0;
+}
+
+static int bind_to(int fd, const blz_addr *addr)
+{
+    uint32_t len;
+    const struct sockaddr *sa = blz_addr_sockaddr(addr, &len);
+
+    return bind(fd, sa, len) < 0 ? -errno : 0;
+}
+
+/* Binds the socket to a path, listens, and notes which file that is. Under the lock. */
+static int listen_at(blz_console *console, int fd, const char *path)
+{
+    struct stat st;
+    int rc;
+
+    if (fchmod(fd, S_IRUSR | S_IWUSR) < 0)
+        return -errno;
+    rc = bind_to(fd, &console->addr);
+    if (rc == -EADDRINUSE && remove_stale(&console->addr, path))
+        rc = bind_to(fd, &console->addr);
+    if (rc < 0)
+        return rc;
+    if (listen(fd, BACKLOG) < 0 || lstat(path, &st) < 0) {
+        rc = -errno;
+        (void)unlink(path);
+        return rc;
+    }
+    console->path_dev = st.st_dev;
+    console->path_ino = st.st_ino;
+    console->owns_path = true;
+    return 0;
+}
+
+/* Removes the file, unless another one has taken its place. */
+static void remove_path(const blz_console *console)
 {
     const char *path = path_of(console);
     struct stat st;
 
-    return path && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-           !somebody_listens(&console->addr) && unlink(path) == 0;
+    if (lstat(path, &st) == 0 && st.st_dev == console->path_dev && st.st_ino == console->path_ino)
+        (void)unlink(path);
+}
+
+static int open_path(blz_console *console, const char *path)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+
+    if (fd < 0)
+        return -errno;
+    rc = listen_at(console, fd, path);
+    if (rc == 0)
+        rc = blz_unix_listener_from_fd(&console->unix_, console->rt, fd);
+    if (rc < 0) {
+        if (console->owns_path)
+            remove_path(console);
+        close(fd);
+    }
+    return rc;
 }
 
 static int listen_unix(blz_console *console)
 {
-    int rc = blz_unix_listen(&console->unix_, &console->addr, console->rt, 0);
+    const char *path = path_of(console);
+    struct start_lock lock;
+    int rc;
 
-    if (rc == -EADDRINUSE && remove_stale(console))
-        rc = blz_unix_listen(&console->unix_, &console->addr, console->rt, 0);
+    if (!path)
+        return blz_unix_listen(&console->unix_, &console->addr, console->rt, 0);
+    rc = lock_start(&lock, path);
     if (rc < 0)
         return rc;
-    console->owns_path = path_of(console) != NULL;
-    if (console->owns_path)
-        (void)fchmodat(AT_FDCWD, path_of(console), S_IRUSR | S_IWUSR, AT_SYMLINK_NOFOLLOW);
-    return 0;
+    rc = open_path(console, path);
+    unlock_start(&lock);
+    return rc;
 }
+
+/* ---- both kinds ---- */
 
 int blz__console_listen(blz_console *console)
 {
@@ -97,7 +213,7 @@ void blz__console_unlisten(blz_console *console)
     blz_listener tcp = console->tcp;
 
     if (console->owns_path)
-        (void)unlink(path_of(console));
+        remove_path(console);
     if (console->is_unix)
         (void)blz_unix_listener_close(&local);
     else

@@ -382,7 +382,7 @@ static void remove_the_new_file(enum faulty call)
 {
     if (call != FAULTY_FLOCK)
         return;
-    before_call = NULL;
+    before_every_call = NULL;
     check(mode_of_the_new_file() != 0);
 }
 
@@ -392,9 +392,9 @@ static void a_new_file_that_was_removed_before_it_was_locked_is_made_again(void 
 
     (void)state;
     begin();
-    before_call = remove_the_new_file;
+    before_every_call = remove_the_new_file;
     assert_int_equal(BLZ_BLOCK_ON(rt, replaces), 0);
-    assert_null(before_call);
+    assert_null(before_every_call);
     assert_int_equal(access(a, F_OK), 0);
     assert_int_equal(mode_of_the_new_file(), 0);
     end();

@@ -67,7 +67,7 @@ static _Noreturn void end_process(void)
 {
     int fd;
 
-    before_call = NULL;
+    before_every_call = NULL;
     fd = open(trail, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     check(fd >= 0 && write(fd, calls, sizeof calls) == sizeof calls);
     _exit(0);
@@ -96,7 +96,7 @@ static int write_until_cut(const char *how)
 
     check(sscanf(how, "cut %d %63s", &end_at, dir) == 2);
     set_paths();
-    before_call = note_call;
+    before_every_call = note_call;
     check(BLZ_BLOCK_ON(rt, replaces) == 0);
     calls[nr_calls] = 'E';
     end_process();

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Looking at a runtime whose tasks come, wait, are woken, are cancelled and go: nobody is lost,
- * nothing is read after it is gone, and a runtime that ends while it is looked at just ends.
+ * nothing is read after it is gone, and a runtime that ends while it is looked at just ends. And
+ * programs that start consoles at the same path at the same time.
  */
 #include "harness.h"
 
 #include "observe/observe.h"
 
+#include <fcntl.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- tasks that come and go ---- */
@@ -168,11 +174,130 @@ static void a_runtime_may_end_while_it_is_shown(void **state)
     }
 }
 
-int main(void)
+/* ---- programs that start at the same path ---- */
+
+enum { STARTERS = 6 };
+
+struct starter {
+    pid_t pid;
+    int to, from;
+};
+
+/* A program that starts a console when it is told to, says whether it did, and ends it when told
+ * again. */
+static int starter_main(const char *address)
+{
+    blz_rt *rt;
+    blz_console *console = NULL;
+    char byte, won;
+
+    alarm(CHILD_SECONDS);
+    check(blz_rt_new(&rt, &(blz_options){.workers = 1}) == 0);
+    check(read(STDIN_FILENO, &byte, 1) == 1);
+    won = blz_console_new(&console, rt, &(blz_console_options){.address = address}) == 0;
+    check(write(STDOUT_FILENO, &won, 1) == 1);
+    check(read(STDIN_FILENO, &byte, 1) == 1);
+    if (won)
+        check(blz_console_free(console) == 0);
+    return blz_rt_free(rt);
+}
+
+static struct starter new_starter(char *address)
+{
+    char self[4096] = {0}, *emulator = getenv("EMULATOR");
+    char *argv[] = {emulator, self, address, NULL}, **command = emulator ? argv : argv + 1;
+    struct starter starter;
+    int in[2], out[2];
+    posix_spawn_file_actions_t actions;
+
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    assert_int_equal(posix_spawnp(&starter.pid, command[0], &actions, NULL, command, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(in[0]);
+    close(out[1]);
+    starter.to = in[1];
+    starter.from = out[0];
+    return starter;
+}
+
+static void tell_all(const struct starter *starters)
+{
+    for (int i = 0; i < STARTERS; i++)
+        assert_int_equal(write(starters[i].to, "x", 1), 1);
+}
+
+static void end_starter(const struct starter *starter)
+{
+    int status = -1;
+
+    assert_int_equal(waitpid(starter->pid, &status, 0), starter->pid);
+    assert_int_equal(status, 0);
+    close(starter->to);
+    close(starter->from);
+}
+
+static void leave_a_socket(const struct sockaddr_un *sa)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (const struct sockaddr *)sa, sizeof *sa), 0);
+    close(fd);
+}
+
+static bool can_connect(const struct sockaddr_un *sa)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool connected = connect(fd, (const struct sockaddr *)sa, sizeof *sa) == 0;
+
+    close(fd);
+    return connected;
+}
+
+static void of_programs_that_start_at_one_path_one_wins(void **state)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    struct starter starters[STARTERS];
+    char address[128];
+    int rounds = (int)scaled(10);
+
+    (void)state;
+    snprintf(sa.sun_path, sizeof sa.sun_path, "/tmp/blitz-console-race-%d", (int)getpid());
+    snprintf(address, sizeof address, "unix:%s", sa.sun_path);
+    for (int round = 0; round < rounds; round++) {
+        int winners = 0;
+        char won = 0;
+
+        leave_a_socket(&sa);
+        for (int i = 0; i < STARTERS; i++)
+            starters[i] = new_starter(address);
+        tell_all(starters);
+        for (int i = 0; i < STARTERS; i++) {
+            assert_int_equal(read(starters[i].from, &won, 1), 1);
+            winners += won;
+        }
+        assert_int_equal(winners, 1);
+        assert_true(can_connect(&sa));
+        tell_all(starters);
+        for (int i = 0; i < STARTERS; i++)
+            end_starter(&starters[i]);
+        assert_int_equal(access(sa.sun_path, F_OK), -1);
+    }
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(tasks_do_not_notice_that_they_are_looked_at),
         TEST(a_runtime_may_end_while_it_is_shown),
+        TEST(of_programs_that_start_at_one_path_one_wins),
     };
+
+    if (argc > 1)
+        return starter_main(argv[1]);
     return RUN_TESTS(tests);
 }

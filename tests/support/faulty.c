@@ -18,6 +18,8 @@ static struct {
     int error;
 } faults[NR_FAULTY];
 
+void (*before_call[NR_FAULTY])(void);
+
 void fail_call(enum faulty call, int n, bool all, int error)
 {
     faults[call].all = all;
@@ -37,15 +39,18 @@ bool stop_failing(enum faulty call)
     return has_failed(call);
 }
 
-void (*before_call)(enum faulty call);
+void (*before_every_call)(enum faulty call);
 _Thread_local int fd_of_call;
 
 int error_of(enum faulty call)
 {
+    void (*before)(void) = __atomic_exchange_n(&before_call[call], NULL, __ATOMIC_ACQ_REL);
     int left, next;
 
-    if (before_call)
-        before_call(call);
+    if (before_every_call)
+        before_every_call(call);
+    if (before)
+        before();
     left = __atomic_load_n(&faults[call].left, __ATOMIC_ACQUIRE);
     do {
         if (left == 0)

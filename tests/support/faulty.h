@@ -117,8 +117,11 @@ void fail_call(enum faulty call, int n, bool all, int error);
  * Called before each call that could fail (before it is decided whether it does), on its thread. Of
  * fsync, fd_of_call is the descriptor. Set while no other thread makes such calls.
  */
-extern void (*before_call)(enum faulty call);
+extern void (*before_every_call)(enum faulty call);
 extern _Thread_local int fd_of_call;
+
+/* Called before the next call of that kind, once, by the thread that makes it. */
+extern void (*before_call[NR_FAULTY])(void);
 
 /* Called before the next call of sigaction, once. */
 extern void (*before_sigaction)(void);
