@@ -46,7 +46,8 @@ typedef struct blz_console_options {
     size_t nr_pools;
     bool until_rt_ends;  /* it ends, and is freed, with `rt` */
     const char *backend; /* of its own runtime; default: as in blz_options */
-    uint64_t reserved[4];
+    int64_t shutdown_ns; /* blz_console_free's patience; default 10 s, negative: without end */
+    uint64_t reserved[3];
 } blz_console_options;
 
 /* So many other runtimes, and pools, at most. */
@@ -55,13 +56,18 @@ typedef struct blz_console_options {
 /*
  * Starts a console that shows `rt`, and the others. 0; -EINVAL: not an address, or neither a
  * loopback address nor a Unix socket, or too many runtimes or pools; -ESHUTDOWN: a runtime is
- * ending; -ENOMEM; or what the system says, such as -EADDRINUSE. At a path where nobody listens any
- * more the old socket is removed. `options` may be NULL. [any thread]
+ * ending; -ENOMEM; -EADDRINUSE: something is at that address, or another console is just being
+ * started there; or what the system says. At a path where nobody listens any more the old socket is
+ * removed; while that goes on there is also a file PATH.lock. Only this user can connect to the
+ * socket. `options` may be NULL. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_console_new(blz_console **console, blz_rt *rt,
                                           const blz_console_options *options);
 
-/* The same in short: it ends with the runtime. `address` NULL is the default. [any thread] */
+/*
+ * Starts a console that shows `rt` and ends with it. `address` NULL is the default address. Results
+ * as of blz_console_new. [any thread]
+ */
 BLZ_API int blz_console_start(blz_rt *rt, const char *address);
 
 /* Where it listens: tells the port if that was 0. [any thread] */
@@ -70,7 +76,9 @@ BLZ_API void blz_console_addr(const blz_console *console, blz_addr *addr);
 /*
  * Ends it: connections are closed, and the file of its Unix socket is removed. The runtimes that it
  * shows may be freed before it or after. Not for one that ends with its runtime. NULL is fine. 0;
- * -EDEADLK on a worker, where nothing happens. [any thread but a worker]
+ * -EDEADLK on a worker and -EOWNERDEAD in a forked child, where nothing happens; -ETIMEDOUT: a
+ * request did not end (options.shutdown_ns), so what it uses is leaked on purpose, and the pools
+ * that are shown must not be freed. [any thread but a worker]
  */
 BLZ_API int blz_console_free(blz_console *console);
 

@@ -18,6 +18,10 @@
  *   NULL     n       leave           users - 1; at 0 the one who waits is woken
  *
  * A console that lives as long as its runtime is freed in the same way, as the last thing.
+ *
+ * If the console's own tasks do not end in time, they may go on using the console, its snapshots
+ * and the runtimes that it shows. All of that memory is leaked on purpose, and the runtimes still
+ * tell the console when they end, and wait for a task that looks at them.
  */
 #include "console/console.h"
 
@@ -30,9 +34,6 @@
 #include <string.h>
 
 #define DEFAULT_ADDRESS "127.0.0.1:6670"
-
-/* What its own tasks may take to end: they do so at once. */
-#define PATIENCE_NS (10 * BLZ_SEC)
 
 /* ---- targets ---- */
 
@@ -70,7 +71,7 @@ static void wait_for_users(struct target *target)
         blz__futex_wait(&target->users, users);
 }
 
-static void console_end(blz_console *console);
+static int console_end(blz_console *console);
 
 /* The thread that frees the runtime calls this. */
 static void target_ended(blz__watcher *watcher, blz_rt *rt)
@@ -88,7 +89,7 @@ static void target_ended(blz__watcher *watcher, blz_rt *rt)
         blz__observe_end(&target->walk);     /* it will not be gone on with */
     blz__store(&target->ended, 1u, RELEASE); /* pairs with the acquire in forget_targets */
     if (ends)
-        console_end(console);
+        (void)console_end(console);
     else
         blz__futex_wake(&target->ended, 1);
 }
@@ -155,7 +156,7 @@ static int open_runtime(blz_console *console, const blz_console_options *options
                                                    .name = "console",
                                                    .allocator = &console->allocator,
                                                    .backend = options->backend,
-                                                   .shutdown_ns = PATIENCE_NS,
+                                                   .shutdown_ns = options->shutdown_ns,
                                                    .watchdog_ns = -1});
 }
 
@@ -234,17 +235,24 @@ void blz_console_addr(const blz_console *console, blz_addr *addr)
 
 /* ---- ending ---- */
 
-/* Nothing refers to it any more but its own tasks. [any thread but a worker] */
-static void console_end(blz_console *console)
+/*
+ * Nothing refers to it any more but its own tasks. 0, or -ETIMEDOUT: these have not ended, and
+ * nothing that they could use has been freed. [any thread but a worker]
+ */
+static int console_end(blz_console *console)
 {
     blz_allocator allocator = console->allocator;
+    int rc;
 
     blz__console_unlisten(console);
-    (void)blz_rt_free(console->rt); /* its tasks first: they look at the runtimes until they end */
+    rc = blz_rt_free(console->rt); /* its tasks first: they look at the runtimes until they end */
+    if (rc < 0)
+        return rc;
     forget_targets(console);
     for (uint32_t i = 0; i < console->nr_targets; i++)
         blz__snapshot_free(&console->targets[i].snapshot);
     blz__free(&allocator, console, sizeof *console, _Alignof(blz_console));
+    return 0;
 }
 
 int blz_console_free(blz_console *console)
@@ -253,6 +261,7 @@ int blz_console_free(blz_console *console)
         return 0;
     if (blz__sched_on_worker())
         return -EDEADLK;
-    console_end(console);
-    return 0;
+    if (blz__rt_is_forked(console->rt))
+        return -EOWNERDEAD;
+    return console_end(console);
 }

@@ -5,6 +5,8 @@
  */
 #include "harness.h"
 
+#include "console/console.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *const backends[] = {"io_uring", "epoll", "poll"};
@@ -499,7 +502,111 @@ static void it_fails_cleanly_without_memory(void **state)
     assert_true(done);
 }
 
-int main(void)
+static void a_forked_child_leaves_it_alone(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+    char address[64];
+    blz_console *console;
+    int status = -1;
+    pid_t pid;
+
+    (void)state;
+    snprintf(address, sizeof address, "unix:/tmp/blitz-console-fork-%d", (int)getpid());
+    console = open_console(rt, address);
+    pid = fork();
+    if (pid == 0)
+        _exit(blz_console_free(console) == -EOWNERDEAD ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(ask(console, "/metrics"), 200); /* its socket is still there */
+    assert_int_equal(blz_console_free(console), 0);
+    free_rt(rt);
+}
+
+/* ---- leaking on purpose: in a process of its own ---- */
+
+static struct event stuck = EVENT_INIT, released = EVENT_INIT;
+static bool is_stuck;  /* the next allocation of the console's thread does not return */
+static bool was_freed; /* the console; atomic */
+static pthread_t test_thread;
+
+static void *alloc_or_hang(void *ctx, size_t size, size_t align)
+{
+    (void)ctx;
+    if (!pthread_equal(pthread_self(), test_thread) &&
+        __atomic_exchange_n(&is_stuck, false, __ATOMIC_ACQ_REL)) {
+        event_post(&stuck);
+        event_wait(&released, 1);
+    }
+    return aligned_alloc(align, (size + align - 1) / align * align);
+}
+
+static void free_and_note(void *ctx, void *ptr, size_t size, size_t align)
+{
+    (void)ctx;
+    (void)align;
+    if (size == sizeof(blz_console))
+        __atomic_store_n(&was_freed, true, __ATOMIC_RELAXED);
+    free(ptr);
+}
+
+/* A console that is making an answer, and does not get on with it. */
+static blz_console *open_stuck_console(blz_rt **rt, bool until_rt_ends)
+{
+    static const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static const blz_allocator allocator = {alloc_or_hang, free_and_note, NULL};
+    blz_console *console;
+    blz_addr addr;
+
+    test_thread = pthread_self();
+    check(blz_rt_new(rt, &(blz_options){.workers = 1, .allocator = &allocator}) == 0);
+    check(blz_console_new(&console, *rt,
+                          &(blz_console_options){.address = "127.0.0.1:0",
+                                                 .until_rt_ends = until_rt_ends,
+                                                 .shutdown_ns = BLZ_MSEC}) == 0);
+    blz_console_addr(console, &addr);
+    __atomic_store_n(&is_stuck, true, __ATOMIC_RELEASE);
+    say(connect_to(&addr), request, sizeof request - 1);
+    event_wait(&stuck, 1);
+    return console;
+}
+
+static int frees_a_stuck_one(void)
+{
+    blz_rt *rt;
+    blz_console *console = open_stuck_console(&rt, false);
+
+    check(blz_console_free(console) == -ETIMEDOUT);
+    check(!__atomic_load_n(&was_freed, __ATOMIC_RELAXED));
+    event_post(&released);
+    check(blz_rt_free(rt) == 0); /* still tells the console, whose tasks may look at it */
+    return __atomic_load_n(&was_freed, __ATOMIC_RELAXED);
+}
+
+static int frees_the_runtime_of_a_stuck_one(void)
+{
+    blz_rt *rt;
+
+    open_stuck_console(&rt, true);
+    check(blz_rt_free(rt) == 0);
+    event_post(&released);
+    return __atomic_load_n(&was_freed, __ATOMIC_RELAXED);
+}
+
+static int child_main(const char *name)
+{
+    alarm(CHILD_SECONDS);
+    _exit(strcmp(name, "console") == 0 ? frees_a_stuck_one() : frees_the_runtime_of_a_stuck_one());
+}
+
+static void what_a_request_that_does_not_end_uses_is_not_freed(void **state)
+{
+    (void)state;
+    in_own_process("console");
+    in_own_process("runtime");
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(it_answers_on_every_backend_and_transport),
@@ -518,6 +625,11 @@ int main(void)
         TEST(a_socket_that_was_left_behind_is_replaced),
         TEST(it_shows_an_embedded_runtime_between_its_turns),
         TEST(it_fails_cleanly_without_memory),
+        TEST(a_forked_child_leaves_it_alone),
+        TEST(what_a_request_that_does_not_end_uses_is_not_freed),
     };
+
+    if (argc > 1)
+        return child_main(argv[1]);
     return RUN_TESTS(tests);
 }
