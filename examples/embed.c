@@ -4,10 +4,12 @@
  * line each, and factors each in a task.
  *
  *     seq 999999999999989 1000000000000005 | embed
+ *     embed 60                              # ends when nothing was typed for a minute
  *
  * There are no threads: the tasks run when the loop calls blz_rt_turn. It waits for two
- * descriptors, stdin and the runtime's; the latter is readable when there is something to run. As
- * the tasks yield every so often, a hard number holds up neither the easy ones nor the loop.
+ * descriptors, stdin and the runtime's, which is readable when there is something to run; and for
+ * the time at which the next timer of a task is due. As the tasks yield every so often, a hard
+ * number holds up neither the easy ones nor the loop.
  */
 #include <blitz.h>
 #include <errno.h>
@@ -68,6 +70,26 @@ out:
     BLZ_END(self->rc);
 }
 
+/* ---- the end of a user's patience ---- */
+
+static bool is_open = true; /* stdin may still bring something */
+static int64_t idle_limit_ns, idle_until_ns;
+
+struct stop_when_idle {
+    BLZ_FRAME;
+    int64_t rc;
+    blz_sleep_op pause;
+};
+
+BLZ_ASYNC(stop_when_idle)
+{
+    BLZ_BEGIN;
+    while (self->rc == 0 && blz_now() < idle_until_ns) /* which each input moves */
+        BLZ_AWAIT(self->rc, blz_sleep_until(&self->pause, idle_until_ns));
+    is_open = false;
+    BLZ_END(self->rc);
+}
+
 /* ---- the loop ---- */
 
 static void start_task(blz_rt *rt, const char *line)
@@ -92,6 +114,7 @@ static bool read_lines(blz_rt *rt)
     ssize_t n = read(STDIN_FILENO, text + len, sizeof text - 1 - len);
     char *line = text, *newline;
 
+    idle_until_ns = blz_deadline(idle_limit_ns);
     if (n < 0)
         return errno == EINTR;
     if (n == 0 && len > 0)
@@ -107,27 +130,44 @@ static bool read_lines(blz_rt *rt)
     return n > 0 && len < sizeof text - 1; /* a longer line is no number */
 }
 
-int main(void)
+/* How long poll(2) may wait, in milliseconds: until the next timer is due, an hour at most. */
+static int wait_ms(blz_rt *rt)
+{
+    int64_t left_ns = blz_deadline_left(blz_rt_deadline(rt));
+    return (int)((left_ns < BLZ_HOUR ? left_ns + BLZ_MSEC - 1 : BLZ_HOUR) / BLZ_MSEC);
+}
+
+static int run_loop(blz_rt *rt)
+{
+    int64_t rc = 0;
+
+    while (rc >= 0 && (is_open || nr_live > 0)) {
+        struct pollfd fds[2] = {
+            {.fd = blz_rt_fd(rt), .events = POLLIN},
+            {.fd = is_open ? STDIN_FILENO : -1, .events = POLLIN},
+        };
+        if (poll(fds, 2, wait_ms(rt)) < 0 && errno != EINTR)
+            return -errno;
+        if (fds[1].revents)
+            is_open = read_lines(rt);
+        rc = blz_rt_turn(rt); /* runs tasks for a while, never blocks */
+    }
+    return rc < 0 ? (int)rc : 0;
+}
+
+int main(int argc, char **argv)
 {
     blz_rt *rt;
     int rc = blz_rt_new(&rt, &(blz_options){.embedded = true});
-    bool open = true;
 
-    if (rc < 0) {
+    if (rc == 0 && argc > 1) {
+        idle_limit_ns = (int64_t)(strtod(argv[1], NULL) * BLZ_SEC);
+        idle_until_ns = blz_deadline(idle_limit_ns);
+        rc = BLZ_SPAWN_ON(rt, NULL, stop_when_idle);
+    }
+    if (rc == 0)
+        rc = run_loop(rt);
+    if (rc < 0)
         fprintf(stderr, "embed: %s\n", blz_strerror(rc));
-        return 1;
-    }
-    while (open || nr_live > 0) {
-        struct pollfd fds[2] = {
-            {.fd = blz_rt_fd(rt), .events = POLLIN},
-            {.fd = open ? STDIN_FILENO : -1, .events = POLLIN},
-        };
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
-            break;
-        if (fds[1].revents)
-            open = read_lines(rt);
-        if (fds[0].revents && blz_rt_turn(rt) < 0) /* runs tasks for a while, never blocks */
-            break;
-    }
-    return blz_rt_free(rt) < 0;
+    return blz_rt_free(rt) < 0 || rc < 0;
 }

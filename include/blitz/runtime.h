@@ -121,13 +121,24 @@ BLZ_API const char *blz_rt_backend(blz_rt *rt);
 BLZ_API const char *blz_rt_backend_reason(blz_rt *rt);
 
 /*
- * Embedding into another event loop (options.embedded). The thread that calls blz_rt_turn first is
- * the worker; -EPERM from any other. Loop: wait until `fd` is readable or `deadline` (monotonic
- * ns, INT64_MAX: none) has come, then call turn, which runs what can run, does not block, and
- * returns the number of polls. Any thread may spawn or wake meanwhile: that makes the fd readable.
+ * A descriptor for another event loop (options.embedded), which is readable when blz_rt_turn has
+ * something to do: also when another thread has spawned or woken a task meanwhile. The loop waits
+ * for it, but no longer than until blz_rt_deadline, and then calls blz_rt_turn. -ENOTSUP: not
+ * embedded. [any thread]
  */
 BLZ_API int blz_rt_fd(blz_rt *rt);
+
+/*
+ * The instant at which an embedded runtime wants a turn even if its descriptor is not readable: the
+ * next timer of a task is due. In ns of the monotonic clock; INT64_MAX: there is no timer. It may
+ * change with each turn. [the thread that makes the turns]
+ */
 BLZ_API int64_t blz_rt_deadline(blz_rt *rt);
+
+/*
+ * Runs what can run in an embedded runtime, and does not block: the number of polls. The first
+ * thread that calls it is the worker from then on; -EPERM from any other. -ENOTSUP: not embedded.
+ */
 BLZ_API int64_t blz_rt_turn(blz_rt *rt);
 
 /*

@@ -56,6 +56,13 @@ test_embed() {
     printf '999999999989\n12\nx\n97\n1' | "$program" 2>"$work/error" | sort >"$work/sorted"
     expect cat "$work/sorted"
     grep -q 'x: Invalid argument' "$work/error" || fail "x is taken for a number"
+    # A timer ends it although nothing more comes, and the input does not end.
+    mkfifo "$work/silent"
+    exec 3<>"$work/silent"
+    echo 35 >&3
+    echo '35: 5 7' >"$work/expected"
+    expect "$program" 0.3 <&3
+    exec 3<&-
 }
 
 # Whether a process listens on a port: somebody else may, too.
