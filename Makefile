@@ -7,6 +7,7 @@
 #   CC=clang make test            the same with clang in build-clang/
 #   make test ARGS='-L unit'      hand arguments to ctest
 #   make install PREFIX=/usr DESTDIR=/tmp/root
+#   make install PRESET=asan PREFIX=/opt/blitz-asan
 
 PRESET ?= release
 PREFIX ?= /usr/local
@@ -120,6 +121,7 @@ install:
 	    if [ $$status != 0 ]; then echo "Not installed into $(DESTDIR)$(PREFIX): without sudo?" >&2; fi; exit $$status
 	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi # programs find libblitz.so
 	@echo "Installed into $(DESTDIR)$(PREFIX); $(BUILD)/install_manifest.txt lists the files"
+	@if [ -z "$(DESTDIR)" ]; then tools/install-hints $(BUILD) $(PREFIX); fi
 
 clean:
 	rm -rf build build-*

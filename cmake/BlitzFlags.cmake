@@ -4,6 +4,7 @@
 #
 #   blitz_dev      warnings and sanitizers: everything built in this tree
 #   blitz_internal what the library's own sources see: src/ on the include path, GNU extensions
+#   blitz_release  how the library is compiled and linked to be installed (BLITZ_HARDEN)
 
 find_package(Threads REQUIRED)
 
@@ -28,6 +29,24 @@ target_include_directories(blitz_internal INTERFACE
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_definitions(blitz_internal INTERFACE _GNU_SOURCE)
 target_link_libraries(blitz_internal INTERFACE blitz_dev Threads::Threads)
+
+# As Debian's packages: canaries, checked libc calls, no jump over a guard page; all relocations are
+# done at the start, and read-only from then on. And no path of this machine: the same sources give
+# the same bytes in any folder. Of two prefixes that match, gcc and clang take the later one.
+add_library(blitz_release INTERFACE)
+if(BLITZ_HARDEN AND NOT BLITZ_SANITIZE)
+    include(CheckCCompilerFlag)
+    check_c_compiler_flag(-fstack-clash-protection BLITZ_HAS_STACK_CLASH)
+    set(harden -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+        -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${PROJECT_BINARY_DIR}=./build)
+    if(BLITZ_HAS_STACK_CLASH)
+        list(APPEND harden -fstack-clash-protection)
+    endif()
+    target_compile_options(blitz_release INTERFACE "$<$<NOT:$<CONFIG:Debug>>:${harden}>")
+    if(CMAKE_SYSTEM_NAME MATCHES "Linux|BSD")
+        target_link_options(blitz_release INTERFACE LINKER:-z,relro LINKER:-z,now)
+    endif()
+endif()
 
 # C11 with GNU extensions.
 function(blitz_c11 target)

@@ -6,7 +6,7 @@ include(BlitzPage)
 add_library(blitz_objects OBJECT ${BLITZ_SOURCES} ${blitz_page_header})
 target_include_directories(blitz_objects PRIVATE ${PROJECT_BINARY_DIR}/page)
 blitz_c11(blitz_objects)
-target_link_libraries(blitz_objects PRIVATE blitz_internal)
+target_link_libraries(blitz_objects PRIVATE blitz_internal blitz_release)
 set_target_properties(blitz_objects PROPERTIES
     POSITION_INDEPENDENT_CODE ON
     C_VISIBILITY_PRESET hidden)
@@ -30,6 +30,10 @@ function(blitz_usage_requirements target)
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(${target} PRIVATE
         Threads::Threads ${BLITZ_URING_LIBRARY} $<BUILD_INTERFACE:blitz_dev>)
+    if(BLITZ_SANITIZE) # so must programs be that use it, once it is installed
+        target_compile_options(${target} INTERFACE $<INSTALL_INTERFACE:-fsanitize=${BLITZ_SANITIZE}>)
+        target_link_options(${target} INTERFACE $<INSTALL_INTERFACE:-fsanitize=${BLITZ_SANITIZE}>)
+    endif()
 endfunction()
 
 include(GNUInstallDirs)
@@ -48,6 +52,7 @@ if(BLITZ_BUILD_SHARED)
     add_library(blitz SHARED $<TARGET_OBJECTS:blitz_objects>)
     add_library(blitz::blitz ALIAS blitz)
     blitz_usage_requirements(blitz)
+    target_link_libraries(blitz PRIVATE $<BUILD_INTERFACE:blitz_release>)
     set_target_properties(blitz PROPERTIES
         VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR}

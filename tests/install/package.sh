@@ -51,6 +51,29 @@ build_with_pkg_config "$CXX" c++17 consumer.cpp
     -o "$root/all-static" $(pkg-config --static --libs blitz)
 expect_version "$root/all-static"
 
+step "what to export"
+# Without DESTDIR, into a folder that nothing looks into: what is said is enough, and then nothing is said.
+"$CMAKE" --install "$BUILD" --prefix "$root/elsewhere" >"$root/log" || { cat "$root/log"; exit 1; }
+(
+    unset PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH MANPATH
+    hints() { "$here/../../tools/install-hints" "$BUILD" "$root/elsewhere"; }
+    said=$(hints)
+    for variable in PKG_CONFIG_PATH LD_LIBRARY_PATH; do
+        grep -q "^    export $variable=" <<<"$said" || fail "$variable is not named: $said"
+    done
+    eval "$(grep '^    export ' <<<"$said")"
+    # shellcheck disable=SC2046
+    "$CC" -std=gnu11 $(pkg-config --cflags blitz) "$here/consumer.c" -o "$root/exported" \
+        $(pkg-config --libs blitz)
+    expect_version "$root/exported"
+    command -v blitz-top >/dev/null || fail "blitz-top is not found"
+    if command -v man manpath >/dev/null; then
+        [ "$(man -w 3 blz_tcp)" = "$root/elsewhere/share/man/man3/blz_tcp.3" ] || fail "man does not find it"
+    fi
+    said=$(hints)
+    [ -z "$said" ] || fail "more is asked for than is needed: $said"
+)
+
 step "manual pages"
 man=$prefix/share/man
 for page in man7/blitz.7 man1/blitz-check-frames.1 man1/blitz-top.1 man3/blz_tcp.3; do

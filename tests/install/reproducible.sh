@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Two builds of the libraries, in two folders, are equal byte by byte. Not one of ctest's, since it
+# compiles the library twice: .ci/run calls it.
+#
+#   tests/install/reproducible.sh      what is committed, with $CC
+set -euo pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() { echo "FAIL: $*" >&2; exit 1; }
+
+build() { # folder, and the build directory in it
+    mkdir -p "$1"
+    git -C "$top" archive HEAD | tar x -C "$1"
+    (cd "$1" && cmake --preset release -B "$2" && cmake --build "$2" -j "$(nproc)" --target blitz blitz_static) \
+        >"$work/log" 2>&1 || { tail -n 30 "$work/log"; fail "the build in $1"; }
+}
+build "$work/first" build
+build "$work/another/folder/of-another-length" build-here
+for file in libblitz.a "libblitz.so.$(sed -n 's/^project(blitz VERSION \([0-9.]*\).*/\1/p' "$top/CMakeLists.txt")"; do
+    cmp "$work/first/build/$file" "$work/another/folder/of-another-length/build-here/$file" ||
+        fail "$file depends on the folder that it was built in"
+done
+echo "reproducible: ok"
