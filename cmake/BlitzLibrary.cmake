@@ -13,6 +13,10 @@ set_target_properties(blitz_objects PROPERTIES
 # Calls between our own public functions may be inlined and need no PLT.
 target_compile_options(blitz_objects PRIVATE -fno-semantic-interposition)
 
+if(hot)
+    set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS "${hot_canaries}")
+endif()
+
 # USDT probes: notes in the library and a nop for each. The header is needed for building only.
 find_path(SDT_INCLUDE_DIR sys/sdt.h)
 mark_as_advanced(SDT_INCLUDE_DIR)

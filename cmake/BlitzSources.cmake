@@ -63,4 +63,4 @@ endif()
 # signal handler, and no tracepoint; of traces it runs the rings.
 blitz_glob(BLITZ_MODEL_SOURCES ${blitz_model_folders})
 list(FILTER BLITZ_MODEL_SOURCES EXCLUDE REGEX
-    "/base/sys_[^/]*\\.c$|/io/(attempt|backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/(table|signal|stop)\\.c$|/observe/(probes|trace|trace_env|trace_json)\\.c$")
+    "/base/sys_[^/]*\\.c$|/io/(attempt|backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/(table|signal|stop)\\.c$|/observe/(probes|trace|trace_env|trace_json|trace_parse)\\.c$")

@@ -14,7 +14,9 @@
  *
  * The file opens in https://ui.perfetto.dev and in chrome://tracing. Without a change to a program,
  * BLZ_TRACE=FILE in the environment traces it from its first runtime to its exit; %p in the name is
- * the number of the process. A program that has more privileges than its caller ignores BLZ_TRACE.
+ * the number of the process. BLZ_TRACE=FILE,limit=200M,sample=16 sets the two options of that name:
+ * a trace grows by megabytes a second, so it ends at a size, and it may record one task in many. A
+ * program that has more privileges than its caller ignores BLZ_TRACE.
  *
  * There is one trace at a time in a process, of all its runtimes and pools. While it is off it
  * costs a look at a word that nobody writes. While it is on each thread records into a ring of its
@@ -37,8 +39,18 @@ typedef struct blz_trace_options {
     void *arg;
     size_t events;    /* in each thread's ring, of 32 bytes; default 16,384; up to 2^24 */
     unsigned threads; /* that can be recorded; default 64, up to 256 */
+    /* One task in this many is recorded, with all of its polls, spawns and wake-ups; default 1: all
+     * tasks. With more than 1, nothing is recorded that belongs to no task (sleeps, steals, jobs,
+     * timers, completed I/O), except the marks and spans of the program. */
+    unsigned sample;
     const blz_allocator *allocator; /* default: the system's */
+    /* About so many bytes of text: then the trace says so, closes what is open, and records nothing
+     * more until it is stopped. Default 64 MiB; BLZ_TRACE_UNLIMITED. */
+    uint64_t limit;
 } blz_trace_options;
+
+/* A trace that ends only when it is stopped. */
+#define BLZ_TRACE_UNLIMITED UINT64_MAX
 
 /* What has become of a trace. */
 typedef struct blz_trace_summary {
@@ -47,7 +59,8 @@ typedef struct blz_trace_summary {
     uint64_t arrows;  /* from a wake-up to the poll that answered it */
     uint64_t bytes;   /* of text */
     uint64_t threads; /* recorded */
-    uint64_t reserved[3];
+    uint64_t limited; /* 1: it ended early, at options.limit */
+    uint64_t reserved[2];
 } blz_trace_summary;
 
 /*
@@ -65,7 +78,10 @@ BLZ_API BLZ_NODISCARD int blz_trace_start(const blz_trace_options *options);
  */
 BLZ_API int blz_trace_stop(blz_trace_summary *out);
 
-/* Whether there is a trace, for marks that cost something to prepare. [any thread] */
+/*
+ * Whether a trace is being recorded, for marks that cost something to prepare. False from the
+ * moment that a trace has reached its limit. [any thread]
+ */
 BLZ_API bool blz_trace_is_on(void);
 
 /* A moment on this thread. The name is copied; what is longer than 96 bytes is cut. [any thread] */

@@ -52,6 +52,21 @@ static inline bool is_traced(int group)
     return blz__load(&blz__trace_switches[group].each[0], RELAXED) != 0;
 }
 
+/* Whether the trace has everything, and not one task in many. */
+static inline bool has_all(void)
+{
+    return blz__load(&blz__trace_rings.sample, RELAXED) <= 1;
+}
+
+/* Whether a task is one of those that are recorded: the same answer during a whole trace. Tasks
+ * that follow each other have numbers that do, so their numbers are mixed. */
+static bool is_sampled(uint64_t id)
+{
+    uint32_t sample = blz__load(&blz__trace_rings.sample, RELAXED);
+
+    return sample <= 1 || (id * 0x9E3779B97F4A7C15u >> 32) % sample == 0;
+}
+
 /* ---- tasks ---- */
 
 static trace_event event_of(const blz_task *task, trace_kind kind)
@@ -76,7 +91,7 @@ void blz__trace_poll_begin(trace_poll *poll, const blz_task *task, uint32_t work
 
     *poll = (trace_poll){event.id, event.rt, event.polls, worker, 0};
     PROBE3(task_poll_begin, event.id, name_of(task), worker);
-    if (is_traced(TRACE_POLL))
+    if (is_traced(TRACE_POLL) && is_sampled(event.id))
         poll->ticket = blz__trace_open(&event, task_given_name(task));
 }
 
@@ -99,7 +114,7 @@ void blz__trace_spawn(const blz_task *task)
     trace_event event = event_of(task, TRACE_E_SPAWN);
 
     PROBE2(task_spawn, event.id, name_of(task));
-    if (is_traced(TRACE_QUEUE))
+    if (is_traced(TRACE_QUEUE) && is_sampled(event.id))
         blz__trace_point(&event, task_given_name(task));
 }
 
@@ -108,7 +123,7 @@ void blz__trace_wake(const blz_task *task)
     trace_event event = event_of(task, TRACE_E_WAKE);
 
     PROBE2(wake, event.id, name_of(task));
-    if (is_traced(TRACE_QUEUE))
+    if (is_traced(TRACE_QUEUE) && is_sampled(event.id))
         blz__trace_point(&event, task_given_name(task));
 }
 
@@ -118,7 +133,7 @@ void blz__trace_steal(uint32_t worker, uint32_t victim, uint32_t tasks)
 {
     PROBE3(steal, worker, victim, tasks);
     (void)worker;
-    if (is_traced(TRACE_WORKER))
+    if (is_traced(TRACE_WORKER) && has_all())
         blz__trace_point(&(trace_event){.id = victim, .value = tasks, .kind = TRACE_E_STEAL}, NULL);
 }
 
@@ -126,7 +141,7 @@ uint32_t blz__trace_park(uint32_t worker)
 {
     PROBE1(park, worker);
     (void)worker;
-    if (!is_traced(TRACE_WORKER))
+    if (!is_traced(TRACE_WORKER) || !has_all())
         return 0;
     return blz__trace_open(&(trace_event){.kind = TRACE_E_PARK}, NULL);
 }
@@ -141,7 +156,7 @@ void blz__trace_unpark(uint32_t worker, uint32_t ticket)
 uint32_t blz__trace_work(const char *name)
 {
     trace_event event = {.value = (uint64_t)(uintptr_t)name, .kind = TRACE_E_WORK};
-    return is_traced(TRACE_WORKER) ? blz__trace_open(&event, NULL) : 0;
+    return is_traced(TRACE_WORKER) && has_all() ? blz__trace_open(&event, NULL) : 0;
 }
 
 void blz__trace_work_done(uint32_t ticket)
@@ -158,14 +173,14 @@ void blz__trace_io(const char *name, int64_t result)
                          .kind = TRACE_E_IO};
 
     PROBE2(io_complete, name, result);
-    if (is_traced(TRACE_EVENT))
+    if (is_traced(TRACE_EVENT) && has_all())
         blz__trace_point(&event, NULL);
 }
 
 void blz__trace_timer(void)
 {
     PROBE1(timer_fire, 1);
-    if (is_traced(TRACE_EVENT))
+    if (is_traced(TRACE_EVENT) && has_all())
         blz__trace_point(&(trace_event){.kind = TRACE_E_TIMER}, NULL);
 }
 

@@ -7,6 +7,9 @@
  * knows how long a tick of the clock is just now: so times are right however long the trace is,
  * and whatever the first guess was.
  *
+ * When the text reaches its limit, the thread switches recording off, ends the text, and sleeps
+ * until the trace is stopped. What the rings still hold is not written.
+ *
  * One trace at a time: `state` says whose turn it is. Only the thread that made it STARTING or
  * STOPPING touches the rest.
  */
@@ -26,6 +29,8 @@ enum { DEFAULT_EVENTS = 16384, MIN_EVENTS = 64, DEFAULT_THREADS = 64 };
 #define MAX_EVENTS ((size_t)1 << 24)
 #define ROUND_NS   ((int64_t)20 * 1000 * 1000)
 
+#define DEFAULT_LIMIT ((uint64_t)64 << 20)
+
 enum { TRACE_OFF, TRACE_STARTING, TRACE_ON, TRACE_STOPPING };
 
 static struct {
@@ -37,10 +42,12 @@ static struct {
     trace_event *slots;
     trace_json *json;
     uint32_t *fork_word;
-    int fd; /* or -1 */
+    int fd;         /* or -1 */
+    uint64_t limit; /* bytes of text */
     blz__thread thread;
 
     /* the thread's */
+    bool is_over;      /* the text has its end */
     uint32_t nr_named; /* rings whose threads have been named */
     uint64_t before_ticks;
     int64_t before_ns, start_ns;
@@ -87,12 +94,17 @@ static void show_dropped(trace_ring *ring)
     ring->dropped_shown = dropped;
 }
 
+static bool is_full(void)
+{
+    return trace.json->summary.bytes + trace.json->len >= trace.limit;
+}
+
 static void empty_ring(trace_ring *ring, uint64_t until_ticks)
 {
     char text[TRACE_TEXT];
     trace_event event;
 
-    while (blz__trace_take(ring, until_ticks, &event, text)) {
+    while (!is_full() && blz__trace_take(ring, until_ticks, &event, text)) {
         count_depth(ring, &event);
         blz__trace_json_event(trace.json, ring, &event, text, time_of(ring, event.ticks));
     }
@@ -110,22 +122,13 @@ static void round_of_all(uint64_t until_ticks)
     blz__trace_json_flush(trace.json);
 }
 
-static void one_round(void)
-{
-    uint64_t ticks = take_moment();
-
-    round_of_all(ticks);
-    trace.before_ns += (int64_t)((double)(ticks - trace.before_ticks) * trace.ns_per_tick);
-    trace.before_ticks = ticks;
-}
-
-/* Nobody records any more. */
-static void last_round(void)
+/* Closes what is open, and the text. */
+static void end_text(void)
 {
     int64_t end_ns = blz__clock_ns() - trace.start_ns;
 
-    (void)take_moment();
-    round_of_all(UINT64_MAX);
+    if (is_full())
+        blz__trace_json_limit(trace.json, trace.limit, end_ns);
     for (uint32_t i = 0; i < trace.nr_named; i++) {
         trace_ring *ring = &blz__trace_rings.all[i];
         int64_t ns = end_ns > ring->last_ns ? end_ns : ring->last_ns + 1;
@@ -135,6 +138,34 @@ static void last_round(void)
     blz__trace_json_cut_spans(trace.json, end_ns);
     trace.json->summary.dropped += blz__load(&blz__trace_rings.unplaced, RELAXED);
     blz__trace_json_end(trace.json);
+    trace.is_over = true;
+}
+
+static void switch_all(uint16_t on)
+{
+    for (int i = 0; i < TRACE_GROUPS; i++)
+        blz__store(&blz__trace_switches[i].each[0], on, RELAXED);
+}
+
+static void one_round(void)
+{
+    uint64_t ticks = take_moment();
+
+    round_of_all(ticks);
+    trace.before_ns += (int64_t)((double)(ticks - trace.before_ticks) * trace.ns_per_tick);
+    trace.before_ticks = ticks;
+    if (is_full()) {
+        switch_all(0);
+        end_text();
+    }
+}
+
+/* Nobody records any more. */
+static void last_round(void)
+{
+    (void)take_moment();
+    round_of_all(UINT64_MAX);
+    end_text();
 }
 
 static void writer_main(void *arg)
@@ -144,11 +175,14 @@ static void writer_main(void *arg)
     (void)arg;
     blz__trace_json_begin(trace.json);
     while (!blz__load(&trace.finish, ACQUIRE)) { /* pairs with the release in blz_trace_stop */
-        blz__futex_wait_until(kick, 0, blz__clock_ns() + ROUND_NS);
-        blz__store(kick, 0u, RELAXED);
-        one_round();
+        blz__futex_wait_until(kick, 0, trace.is_over ? INT64_MAX : blz__clock_ns() + ROUND_NS);
+        /* acquire: a kick of blz_trace_stop that is taken here shows `finish`, too */
+        blz__swap(kick, 0u, ACQUIRE);
+        if (!trace.is_over)
+            one_round();
     }
-    last_round();
+    if (!trace.is_over)
+        last_round();
 }
 
 /* ---- starting and stopping ---- */
@@ -228,12 +262,6 @@ static int open_output(const blz_trace_options *options)
     return trace.fd < 0 ? -errno : 0;
 }
 
-static void switch_all(uint16_t on)
-{
-    for (int i = 0; i < TRACE_GROUPS; i++)
-        blz__store(&blz__trace_switches[i].each[0], on, RELAXED);
-}
-
 static int start(const blz_trace_options *options)
 {
     int rc;
@@ -241,6 +269,8 @@ static int start(const blz_trace_options *options)
     trace.fd = -1;
     trace.finish = 0;
     trace.nr_named = 0;
+    trace.is_over = false;
+    trace.limit = options->limit ? options->limit : DEFAULT_LIMIT;
     trace.allocator = options->allocator ? *options->allocator : blz__system_allocator;
     trace.size = power_of_two(options->events ? options->events : DEFAULT_EVENTS);
     trace.max = options->threads ? options->threads : DEFAULT_THREADS;
@@ -250,16 +280,17 @@ static int start(const blz_trace_options *options)
     rc = open_output(options);
     if (rc < 0)
         goto out;
-    blz__trace_open_session(trace.slots, trace.size, trace.max);
+    blz__trace_open_session(trace.slots, trace.size, trace.max, options->sample);
     trace.before_ticks = blz__clock_ticks(&blz__trace_rings.clock);
     trace.before_ns = trace.start_ns = blz__clock_ns();
     trace.ns_per_tick = blz__trace_rings.clock.ns_per_tick;
+    switch_all(1); /* before the thread is there: at the limit it switches off */
     rc = blz__thread_start(&trace.thread, writer_main, NULL, 0, "blitz-trace");
     if (rc < 0)
         goto out_session;
-    switch_all(1);
     return 0;
 out_session:
+    switch_all(0);
     blz__trace_close_session();
 out:
     free_all();
@@ -295,8 +326,8 @@ int blz_trace_stop(blz_trace_summary *out)
     if (blz__load(trace.fork_word, RELAXED) == 0)
         return -EOWNERDEAD; /* for good: the thread that would write is not in this process */
     blz__trace_close_session();
-    blz__store(&trace.finish, 1u, RELEASE); /* pairs with writer_main */
-    blz__store(&blz__trace_rings.kick, 1u, RELAXED);
+    blz__store(&trace.finish, 1u, RELEASE);          /* pairs with writer_main */
+    blz__store(&blz__trace_rings.kick, 1u, RELEASE); /* pairs with writer_main */
     blz__futex_wake(&blz__trace_rings.kick, 1);
     blz__thread_join(trace.thread);
     if (out)

@@ -21,6 +21,7 @@
 
 struct blz_task;
 struct blz_rt;
+struct blz_trace_options;
 
 /* The groups; which part of its word is whose is in probes.c. */
 enum { TRACE_POLL, TRACE_QUEUE, TRACE_WORKER, TRACE_EVENT, TRACE_GROUPS };
@@ -69,6 +70,12 @@ void blz__trace_work_done(uint32_t ticket);
 /* TRACE_EVENT. The name is static. */
 void blz__trace_io(const char *name, int64_t result);
 void blz__trace_timer(void);
+
+/*
+ * Takes the options at the end of "FILE,limit=64M,sample=16", so that FILE is left. 0; -EINVAL: an
+ * option that there is not, or a value that is none.
+ */
+int blz__trace_parse(struct blz_trace_options *options, char *text);
 
 /* Starts the trace that the environment asks for, the first time. [any thread] */
 void blz__trace_from_environment(void);

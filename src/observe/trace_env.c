@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BLZ_TRACE=FILE: a trace of the whole program, from its first runtime to its exit. */
+/* BLZ_TRACE=FILE,...: a trace of the whole program, from its first runtime to its exit. */
 #include "observe/trace.h"
 
 #include "base/sys.h"
@@ -39,10 +39,11 @@ static void stop_at_exit(void)
 static BLZ_COLD void start(const char *pattern)
 {
     char path[PATH_SIZE];
-    int rc = -ENAMETOOLONG;
+    blz_trace_options options = {.path = path};
+    int rc = make_path(path, pattern) ? blz__trace_parse(&options, path) : -ENAMETOOLONG;
 
-    if (make_path(path, pattern))
-        rc = blz_trace_start(&(blz_trace_options){.path = path});
+    if (rc == 0)
+        rc = blz_trace_start(&options);
     if (rc == 0)
         rc = atexit(stop_at_exit) == 0 ? 0 : -ENOMEM;
     if (rc < 0 && rc != -EBUSY)

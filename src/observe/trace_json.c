@@ -351,6 +351,17 @@ void blz__trace_json_dropped(trace_json *json, const trace_ring *ring, uint64_t 
     json->summary.dropped += count;
 }
 
+void blz__trace_json_limit(trace_json *json, uint64_t limit, int64_t ns)
+{
+    begin(json, 'i', 0, ns);
+    add(json,
+        ",\"s\":\"g\",\"name\":\"the trace ends here: its limit is %llu bytes\",\"cat\":\"limit\","
+        "\"args\":{\"limit\":%llu}",
+        (unsigned long long)limit, (unsigned long long)limit);
+    end(json);
+    json->summary.limited = 1;
+}
+
 void blz__trace_json_cut(trace_json *json, const trace_ring *ring, int64_t ns)
 {
     begin(json, 'E', ring->tid, ns);

@@ -53,6 +53,9 @@ void blz__trace_json_dropped(trace_json *json, const trace_ring *ring, uint64_t 
 void blz__trace_json_cut(trace_json *json, const trace_ring *ring, int64_t ns);
 void blz__trace_json_cut_spans(trace_json *json, int64_t ns);
 
+/* The trace ends here, at its limit. */
+void blz__trace_json_limit(trace_json *json, uint64_t limit, int64_t ns);
+
 void blz__trace_json_end(trace_json *json);
 
 /* Writes what has gathered. */

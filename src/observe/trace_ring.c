@@ -19,7 +19,7 @@ static _Thread_local struct {
 
 /* ---- sessions ---- */
 
-void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max)
+void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max, uint32_t sample)
 {
     trace_rings *rings = &blz__trace_rings;
 
@@ -32,6 +32,7 @@ void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max)
     blz__store(&rings->nr, 0u, RELAXED);
     blz__store(&rings->unplaced, (uint64_t)0, RELAXED);
     blz__store(&rings->kick, 0u, RELAXED);
+    blz__store(&rings->sample, sample, RELAXED);
     rings->last_session += rings->last_session == UINT32_MAX ? 2 : 1;
     blz__store(&rings->session, rings->last_session, RELAXED);
     blz__lock_release(&rings->lock);

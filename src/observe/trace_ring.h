@@ -83,6 +83,7 @@ typedef struct trace_rings {
     uint32_t kick;     /* futex: the writer should come now */
     uint64_t unplaced; /* events of threads without a ring */
     uint64_t size;     /* slots of a ring, a power of two */
+    uint32_t sample;   /* one task in so many is recorded */
     trace_event *slots;
     blz__clock clock;
 } trace_rings;
@@ -90,7 +91,7 @@ typedef struct trace_rings {
 extern trace_rings blz__trace_rings;
 
 /* Opens a session, whose slots are given, and closes it: then nobody is inside any more. */
-void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max);
+void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max, uint32_t sample);
 void blz__trace_close_session(void);
 
 /* Records a moment: the session that it belongs to, or 0 if it was dropped. */

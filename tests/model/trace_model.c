@@ -29,7 +29,7 @@ static void open_session(uint64_t size)
     slots = model_alloc(size * TRACE_THREADS * sizeof *slots, _Alignof(trace_event));
     memset(&seen, 0, sizeof seen);
     said = asked = 0;
-    blz__trace_open_session(slots, size, TRACE_THREADS);
+    blz__trace_open_session(slots, size, TRACE_THREADS, 1);
 }
 
 static void begin(uint64_t size)

@@ -6,6 +6,8 @@
  */
 #include "harness.h"
 
+#include "observe/trace.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -572,6 +574,250 @@ static void a_server_is_traced_to_its_end(void **state)
     assert_true(count("\"accept\"") > 0);
 }
 
+/* ---- the limit ---- */
+
+static void start_limited(uint64_t limit)
+{
+    blz_trace_options options = with_memory(small);
+
+    options.limit = limit;
+    got.len = 0;
+    check(blz_trace_start(&options) == 0);
+}
+
+struct fills {
+    BLZ_FRAME;
+    int64_t rc;
+    uint64_t span;
+    blz_future pause;
+};
+
+/* Makes events until none is recorded any more. */
+BLZ_ASYNC(fills)
+{
+    BLZ_BEGIN;
+    self->span = blz_trace_begin("fills");
+    while (blz_trace_is_on())
+        BLZ_AWAIT(self->rc, blz_yield(&self->pause));
+    blz_trace_end(self->span);
+    BLZ_END(0);
+}
+
+static void a_trace_that_reaches_its_limit_says_so_and_is_whole(void **state)
+{
+    enum { LIMIT = 200000 };
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+
+    (void)state;
+    start_limited(LIMIT);
+    assert_int_equal(BLZ_BLOCK_ON(rt, fills), 0);
+    blz_trace_mark("too late");
+    assert_int_equal(blz_trace_begin("too late"), 0);
+    stop();
+    free_rt(rt);
+    assert_sound();
+    assert_int_equal(got.summary.limited, 1);
+    assert_int_equal(count("the trace ends here: its limit is 200000 bytes"), 1);
+    assert_int_equal(count("\"ph\":\"b\""), 1);
+    assert_int_equal(count("\"ph\":\"e\""), 1); /* open when the limit came */
+    assert_int_equal(count("too late"), 0);
+    assert_in_range(got.len, LIMIT, LIMIT + 10000);
+}
+
+static void a_limit_that_is_reached_when_the_trace_is_stopped_is_kept(void **state)
+{
+    (void)state;
+    start_limited(10000);
+    for (int i = 0; i < 1000; i++)
+        blz_trace_mark("a mark with some text to fill the file");
+    stop();
+    assert_sound();
+    assert_int_equal(got.summary.limited, 1);
+    assert_in_range(got.len, 10000, 12000);
+}
+
+static void a_trace_below_its_limit_has_no_note(void **state)
+{
+    (void)state;
+    start_limited(1 << 20);
+    blz_trace_mark("all is well");
+    stop();
+    assert_int_equal(got.summary.limited, 0);
+    assert_int_equal(count("the trace ends here"), 0);
+}
+
+static void after_a_trace_that_reached_its_limit_there_can_be_another(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        start_limited(20000);
+        assert_int_equal(BLZ_BLOCK_ON(rt, fills), 0);
+        assert_int_equal(blz_trace_start(&small), -EBUSY); /* until it is stopped */
+        stop();
+        assert_int_equal(got.summary.limited, 1);
+    }
+    free_rt(rt);
+}
+
+static int count_bytes(void *arg, const char *text, size_t len)
+{
+    (void)text;
+    *(uint64_t *)arg += len;
+    return 0;
+}
+
+static void the_limit_is_64_mebibytes_if_nothing_is_said(void **state)
+{
+    enum { LIMIT = 64 << 20 };
+    uint64_t bytes = 0;
+    blz_trace_options options = {.write = count_bytes, .arg = &bytes, .allocator = test_memory()};
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+
+    (void)state;
+    assert_int_equal(blz_trace_start(&options), 0);
+    assert_int_equal(BLZ_BLOCK_ON(rt, fills), 0);
+    assert_int_equal(blz_trace_stop(NULL), 0);
+    free_rt(rt);
+    assert_in_range(bytes, LIMIT, LIMIT + 10000);
+}
+
+/* ---- sampling ---- */
+
+struct sleeps_shortly {
+    BLZ_FRAME;
+    int64_t rc;
+    blz_sleep_op op;
+};
+
+BLZ_ASYNC(sleeps_shortly)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_sleep(&self->op, BLZ_MSEC));
+    BLZ_END(self->rc);
+}
+
+static void start_sampled(unsigned sample)
+{
+    blz_trace_options options = with_memory(small);
+
+    options.sample = sample;
+    options.events = 1 << 16;
+    got.len = 0;
+    check(blz_trace_start(&options) == 0);
+}
+
+/* Many tasks, each with a spawn, three polls and no wake-up; and a mark. */
+static void run_many(int tasks)
+{
+    blz_rt *rt = new_embedded_rt();
+
+    for (int i = 0; i < tasks; i++)
+        assert_int_equal(BLZ_SPAWN_ON(rt, NULL, yields, .times = 2), 0);
+    turn_all(rt);
+    blz_trace_mark("done");
+    free_rt(rt);
+}
+
+static void of_sampled_tasks_everything_is_recorded_and_of_others_nothing(void **state)
+{
+    enum { TASKS = 1000, SAMPLE = 10 };
+    int sampled;
+
+    (void)state;
+    start_sampled(SAMPLE);
+    run_many(TASKS);
+    stop();
+    assert_sound();
+    sampled = count("\"name\":\"spawn yields\"");
+    assert_in_range(sampled, TASKS / SAMPLE / 2, TASKS / SAMPLE * 2);
+    assert_int_equal(count("\"name\":\"yields\",\"cat\":\"poll\""), 3 * sampled);
+    assert_int_equal(count("\"outcome\":\"ended\""), sampled);
+    assert_int_equal(got.summary.arrows, sampled); /* from the spawn; a yield is no wake-up */
+    assert_int_equal(count("\"cat\":\"mark\""), 1);
+}
+
+static void one_task_in_one_is_every_task(void **state)
+{
+    (void)state;
+    start_sampled(1);
+    run_many(100);
+    stop();
+    assert_int_equal(count("\"name\":\"spawn yields\""), 100);
+}
+
+static void a_sampled_trace_has_nothing_that_belongs_to_no_task(void **state)
+{
+    static const char *const kinds[] = {"park", "steal", "work", "timer", "io"};
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2});
+    char text[32];
+
+    (void)state;
+    start_sampled(UINT32_MAX);
+    assert_int_equal(BLZ_BLOCK_ON(rt, short_server), 1);
+    assert_int_equal(BLZ_BLOCK_ON(rt, sleeps_shortly), 0);
+    free_rt(rt);
+    stop();
+    assert_sound();
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        snprintf(text, sizeof text, "\"cat\":\"%s\"", kinds[i]);
+        assert_int_equal(count(text), 0);
+    }
+}
+
+/* ---- BLZ_TRACE ---- */
+
+static void the_environment_names_a_file_and_options(void **state)
+{
+    static const struct {
+        const char *text, *path;
+        uint64_t limit;
+        unsigned sample;
+    } good[] = {
+        {"a.json", "a.json", 0, 0},
+        {"a.json,limit=64M", "a.json", 64 << 20, 0},
+        {"a.json,limit=200k,sample=16", "a.json", 200 << 10, 16},
+        {"a.json,sample=1,limit=1000", "a.json", 1000, 1},
+        {"a.json,limit=2G", "a.json", (uint64_t)2 << 30, 0},
+        {"a,b.json", "a,b.json", 0, 0},
+        {"a,b.json,sample=2", "a,b.json", 0, 2},
+        {"a=b,c", "a=b,c", 0, 0},
+    };
+    static const char *const bad[] = {
+        "a,limit=",
+        "a,limit=0",
+        "a,limit=12x",
+        "a,limit=-1",
+        "a,limit=1MM",
+        "a,limits=1",
+        "a,sample=0",
+        "a,sample=4294967296",
+        ",limit=1M",
+        "a,unknown=12",
+        "",
+        "a,limit=18446744073709551616",
+        "a,limit=99999999999G",
+    };
+    char text[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        blz_trace_options options = {0};
+        snprintf(text, sizeof text, "%s", good[i].text);
+        assert_int_equal(blz__trace_parse(&options, text), 0);
+        assert_string_equal(text, good[i].path);
+        assert_int_equal(options.limit, good[i].limit);
+        assert_int_equal(options.sample, good[i].sample);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        blz_trace_options options = {0};
+        snprintf(text, sizeof text, "%s", bad[i]);
+        if (blz__trace_parse(&options, text) != -EINVAL)
+            fail_msg("taken for an option: %s", bad[i]);
+    }
+}
+
 /* ---- errors ---- */
 
 static void what_makes_no_sense_is_refused(void **state)
@@ -712,6 +958,15 @@ int main(void)
         TEST(tracing_begins_and_ends_while_workers_run),
         TEST(a_task_may_start_and_stop_a_trace),
         TEST(a_server_is_traced_to_its_end),
+        TEST(a_trace_that_reaches_its_limit_says_so_and_is_whole),
+        TEST(a_limit_that_is_reached_when_the_trace_is_stopped_is_kept),
+        TEST(a_trace_below_its_limit_has_no_note),
+        TEST(after_a_trace_that_reached_its_limit_there_can_be_another),
+        TEST(the_limit_is_64_mebibytes_if_nothing_is_said),
+        TEST(of_sampled_tasks_everything_is_recorded_and_of_others_nothing),
+        TEST(one_task_in_one_is_every_task),
+        TEST(a_sampled_trace_has_nothing_that_belongs_to_no_task),
+        TEST(the_environment_names_a_file_and_options),
         TEST(what_makes_no_sense_is_refused),
         TEST(there_is_one_trace_at_a_time),
         TEST(an_error_of_writing_is_what_stop_gives),

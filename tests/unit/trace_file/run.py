@@ -173,6 +173,16 @@ def main():
             for check in checks:
                 check(events)
                 print("ok  ", backend, check.__name__)
+        for text, limited in ("limit=2k", True), ("limit=64M,sample=1000000", False):
+            environment = dict(os.environ, BLZ_TRACE=f"{folder}/small.json,{text}")
+            subprocess.run([program], env=environment, check=True)
+            with open(f"{folder}/small.json", encoding="utf-8") as file:
+                events = json.load(file)["traceEvents"]
+            assert any(event.get("cat") == "limit" for event in events) == limited, (text, events)
+            assert limited or not any(event.get("cat") == "poll" for event in events), events
+        environment = dict(os.environ, BLZ_TRACE=f"{folder}/x.json,limit=much")
+        done = subprocess.run([program], env=environment, stderr=subprocess.PIPE, text=True, check=True)
+        assert "Invalid argument" in done.stderr, done.stderr
         environment = dict(os.environ, BLZ_TRACE=f"{folder}/no/such/folder")
         done = subprocess.run([program], env=environment, stderr=subprocess.PIPE, text=True, check=True)
         assert "BLZ_TRACE" in done.stderr, done.stderr
