@@ -11,7 +11,9 @@ find_package(Threads REQUIRED)
 add_library(blitz_dev INTERFACE)
 target_compile_options(blitz_dev INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wundef -Wpointer-arith -Wcast-qual -Wwrite-strings
-    -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+    -Wformat=2
+    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
+    $<$<COMPILE_LANGUAGE:C>:-Wold-style-definition>
     $<$<BOOL:${BLITZ_WERROR}>:-Werror>)
 
 if(BLITZ_SANITIZE)

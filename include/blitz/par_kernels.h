@@ -35,8 +35,8 @@ struct blz_par_chain_ {
     void (*add)(void *arg, void *left, const void *right);
 };
 
-BLZ_API int blz_par_chain_(blz_par *par, const struct blz_par_chain_ *chain, void *value,
-                           bool starts, const blz_par_options *options);
+BLZ_API int blz_par_chain_run_(blz_par *par, const struct blz_par_chain_ *chain, void *value,
+                               bool starts, const blz_par_options *options);
 BLZ_API int blz_par_pack_(blz_par *par, size_t size, struct blz_par_arrays_ *arrays,
                           blz_par_sum_fn_ count, blz_par_write_fn_ write, size_t *nr,
                           const blz_par_options *options);

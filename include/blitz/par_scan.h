@@ -72,7 +72,7 @@ BLZ_BEGIN_DECLS
                                        name##_sum_, name##_inclusive_, name##_add_};               \
         type value;                                                                                \
                                                                                                    \
-        return blz_par_chain_(par, &chain, &value, false, options);                                \
+        return blz_par_chain_run_(par, &chain, &value, false, options);                            \
     }                                                                                              \
                                                                                                    \
     BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_exclusive(blz_par *par, const type *in, size_t n,    \
@@ -83,7 +83,7 @@ BLZ_BEGIN_DECLS
         struct blz_par_chain_ chain = {n,           sizeof(type),      sizeof(type), &arrays,      \
                                        name##_sum_, name##_exclusive_, name##_add_};               \
         type value = first;                                                                        \
-        int rc = blz_par_chain_(par, &chain, &value, true, options);                               \
+        int rc = blz_par_chain_run_(par, &chain, &value, true, options);                           \
                                                                                                    \
         if (total)                                                                                 \
             *total = value;                                                                        \

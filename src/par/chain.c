@@ -305,8 +305,8 @@ static int run(blz_par *par, chain *c, void *value, bool starts)
  * The beginning is always done serially, be it one element: the blocks then have a value before
  * them, also where the first element is the first value.
  */
-int blz_par_chain_(blz_par *par, const struct blz_par_chain_ *ops, void *value, bool starts,
-                   const blz_par_options *options)
+int blz_par_chain_run_(blz_par *par, const struct blz_par_chain_ *ops, void *value, bool starts,
+                       const blz_par_options *options)
 {
     chain c = {.ops = ops, .options = options_or_defaults(options)};
     size_t grain = c.options->grain;

@@ -25,7 +25,7 @@ int blz_par_pack_(blz_par *par, size_t size, struct blz_par_arrays_ *arrays, blz
 {
     struct blz_par_chain_ chain = {arrays->n, size, sizeof *nr, arrays, count, write, add_counts};
     size_t kept = 0;
-    int rc = blz_par_chain_(par, &chain, &kept, true, options);
+    int rc = blz_par_chain_run_(par, &chain, &kept, true, options);
 
     *nr = kept;
     return rc;

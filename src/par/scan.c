@@ -84,7 +84,7 @@ static int run(blz_par *par, scan *s, size_t n, blz_par_write_fn_ write, const v
     memset(value, 0, chain.value_size);
     if (first)
         memcpy(value, first, s->size);
-    rc = blz_par_chain_(par, &chain, value, first != NULL, options);
+    rc = blz_par_chain_run_(par, &chain, value, first != NULL, options);
     if (total)
         memcpy(total, value, s->size);
     if (!is_small)

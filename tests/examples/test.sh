@@ -65,6 +65,30 @@ test_embed() {
     exec 3<&-
 }
 
+test_dups() {
+    mkdir -p "$work/files/below"
+    cd "$work/files"
+    seq 1 50000 | tee large "large copy" >below/large
+    echo same | tee a b >below/c
+    echo some >other # as long as they are
+    : >empty
+    : >below/empty
+    ln -s a link
+    { printf '%s\n' ./below/large ./large './large copy' '' ./a ./b ./below/c; } >"$work/expected"
+    LC_ALL=C expect "$program" .
+    printf '%s\n' a b >"$work/expected"
+    expect "$program" a b other
+    : >"$work/expected"
+    expect "$program" a other
+    ! "$program" . missing >"$work/output" 2>"$work/error" || fail "a missing folder is no error"
+    grep -q 'dups: missing: No such file' "$work/error" || fail "a missing folder is not named"
+    if [ "$(id -u)" != 0 ]; then
+        chmod 0 b
+        ! "$program" a b >"$work/output" 2>"$work/error" || fail "a file that cannot be read is no error"
+        grep -q 'dups: b: Permission denied' "$work/error" || fail "a file that cannot be read is not named"
+    fi
+}
+
 # Whether a process listens on a port: somebody else may, too.
 listens() { # pid port
     local inode

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../../include"
 
-warnings=(-Wall -Wextra -Wpedantic -Werror)
+warnings=(-Wall -Wextra -Wpedantic -Wshadow -Werror)
 failed=0
 while read -r header; do
     "${CC:-cc}" -std=c11 "${warnings[@]}" -I. -fsyntax-only -x c - <<<"#include <$header>" ||
