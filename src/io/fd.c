@@ -148,7 +148,7 @@ static void free_entry(blz__fd *entry)
     blz__io *io = entry->owner;
 
     blz__lock_acquire(&io->lock);
-    blz__store(&entry->next_free, io->free, RELAXED); /* as above: it is `ext` */
+    blz__store(&entry->next_free, io->free, RELAXED); /* it is `ext`: see adopt */
     io->free = entry;
     io->open--;
     blz__lock_release(&io->lock);

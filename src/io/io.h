@@ -45,7 +45,7 @@ enum {
 enum {
     FD_IN_USE = 0x1,
     FD_CLOSING = 0x2,     /* closed by the program: no new operations */
-    FD_COPIED = 0x4,      /* epoll: a foreign one, registered by a duplicate; see epoll.c */
+    FD_COPIED = 0x4,      /* epoll: a foreign one, registered by a duplicate; see epoll_set.c */
     FD_REMOTE_WAIT = 0x10 /* epoll: counts waits of other workers than the home, to 15 */
 };
 

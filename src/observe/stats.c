@@ -84,7 +84,7 @@ static void read_blocking(const blz_rt *rt, blz_stats *out)
 
 const char *blz__observe_backend(const blz_rt *rt)
 {
-    /* acquire: pairs with publish_driver_ops */
+    /* acquire: pairs with choose_driver_ops */
     const blz__driver_ops *ops = blz__load(&rt->driver_ops, ACQUIRE);
 
     return ops ? ops->name : "none yet";

@@ -28,7 +28,7 @@
  * swap.
  *
  * A thief can take the oldest private job, too, of an owner that shows none and does not come to
- * do so (ring_force). The owner compares with `guard`, which is `bottom` but while that happens:
+ * do so (ring_force_begin). The owner compares with `guard`, which is `bottom` but while that happens:
  *
  *     owner, at an unfork             thief, with the lock
  *     tail = index                    guard = infinity
@@ -99,7 +99,7 @@ static inline void ring_add(ring *r, blz_par_job *job)
 
     if (tail < r->limit)
         blz__store(&r->slots[(uint64_t)tail & r->mask], job, RELAXED);
-    blz__store(&r->own.tail, tail + 1, RELEASE); /* pairs with the acquire in ring_force */
+    blz__store(&r->own.tail, tail + 1, RELEASE); /* pairs with ring_force_begin */
 }
 
 /* ---- publishing ---- */

@@ -39,7 +39,7 @@ static BLZ_COLD void spill_to_inject(blz_worker *w, task_list *spill)
 /*
  * Into the ring. Others are told only if somebody sleeps and nobody searches. The look at the idle
  * set is not ordered after the push: at worst a sleeper is missed that parked this very moment, and
- * the next poll of this worker makes up for it (blz__worker_run looks again when the ring is not
+ * the next poll of this worker makes up for it (poll_found looks again when the ring is not
  * empty), while the task is here for this worker to run in any case.
  */
 static inline void push_ring(blz_worker *w, blz_task *task)

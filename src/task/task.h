@@ -72,8 +72,8 @@ static inline void task_prefetch_neighbour(const blz_task *task)
 /* ---- life ---- */
 
 /*
- * Initialises the block for a copy of the frame. The state is still 0: blz__task_publish stores the
- * first one.
+ * Initialises the block for a copy of the frame. The state is still 0: the spawning function stores
+ * the first one (sched/spawn.c).
  */
 void blz__task_init(blz_task *task, const void *frame, size_t size, const char *origin,
                     uint64_t id);
