@@ -90,7 +90,7 @@ int main(void)
             stays = connect_once();
         }
     }
-    printf("%d of %d requests answered, the slowest after %d ms\n", 2 * ROUNDS - missing, 2 * ROUNDS,
-           slowest);
+    printf("%d of %d requests answered, the slowest after %d ms\n", 2 * ROUNDS - missing,
+           2 * ROUNDS, slowest);
     return missing != 0;
 }

@@ -81,7 +81,8 @@ enum {
 };
 
 /* Seconds that a test may take; 60 if nothing is said. For the current test only. With a sanitizer
- * it has twice as many. */
+ * it has twice as many, and with TEST_PATIENCE=n in the environment, for an emulated machine, n times
+ * as many. */
 void allow_seconds(int seconds);
 
 /* Whether SOAK=1 is set: stress tests then run long. */
@@ -119,6 +120,7 @@ int64_t turn_all(blz_rt *rt);
 
 /* ---- the process ---- */
 
+/* Threads of the process, without those that the kernel has started for a ring. */
 int nr_threads(void);
 int nr_fds(void);
 
