@@ -33,7 +33,7 @@ configure = mkdir -p $(BUILD) && : >$(BUILD)/configure.log || \
 give_back = if [ -n "$$SUDO_UID" ] && [ "$$(id -u)" = 0 ]; then \
     chown -R "$$SUDO_UID:$$SUDO_GID" $(BUILD); fi
 
-.PHONY: build tests run test fuzz mutants bench lint site soak install clean
+.PHONY: build tests run test fuzz mutants kernels bench lint site soak install clean
 
 build:
 	@tools/bootstrap build
@@ -71,6 +71,11 @@ mutants:
 	@tools/bootstrap build test
 	@tools/mutants $(ARGS)
 
+# The tests on other kernels, in an emulated machine: an hour; `make kernels ARGS=--quick` is shorter.
+# Status 77: there is none, and none can be downloaded.
+kernels:
+	@tools/kernels $(ARGS) || [ $$? = 77 ]
+
 # Blitz and its peers, in turn: half an hour on two cores; writes docs/benchmarks.
 # `make bench ARGS='--groups locks --cycles 3'` is shorter.
 bench: build
@@ -91,12 +96,14 @@ site:
 	@mandoc -Tlint -W warning $$(grep -rL '^\.so' build/man)
 
 # Hours, not minutes: with both compilers and all sanitizers long stress runs, and all tests on a bad
-# machine; deeper models, every mutant, ten minutes for each fuzz target.
+# machine; deeper models, every mutant, ten minutes for each fuzz target; all tests on other kernels.
 soak: soak-gcc soak-clang
 	@MODEL_PREEMPTIONS=$${MODEL_PREEMPTIONS:-5} MODEL_SECONDS=3600 $(MAKE) test PRESET=model \
 	    CONFIGURE_ARGS=-DBLITZ_TIMEOUT_SCALE=120
 	@$(MAKE) mutants
 	@$(MAKE) fuzz ARGS='--seconds 600'
+	@$(MAKE) kernels ARGS="--quick --kernel '*'"
+	@$(MAKE) kernels
 
 soak-%:
 	@tools/bootstrap all
