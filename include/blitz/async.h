@@ -97,7 +97,7 @@
         BLZ_GUARD_SHOW_;                                                                         \
     case __LINE__:                                                                               \
         BLZ_GUARD_HIDE_;                                                                         \
-        if (blz_await_poll_(&self->blz_frame, cx) == BLZ_PENDING)                                \
+        if (blz_is_pending(blz_await_poll_(&self->blz_frame, cx)))                               \
             return BLZ_PENDING;                                                                  \
         (dst) = blz_await_result_(&self->blz_frame);                                             \
     } while (0)
@@ -131,7 +131,7 @@
         __attribute__((fallthrough));                                             \
     case __LINE__:                                                                \
         BLZ_GUARD_HIDE_;                                                          \
-        if (blz_await_poll_(&self->blz_frame, cx) == BLZ_PENDING)                 \
+        if (blz_is_pending(blz_await_poll_(&self->blz_frame, cx)))                \
             return BLZ_PENDING;                                                   \
         (dst) = blz_await_unshield_(&self->blz_frame, cx);                        \
     } while (0)
@@ -338,7 +338,7 @@ static inline blz_poll blz_await_poll_(blz_future *self, blz_cx *cx)
     blz_future *child = self->child;
     bool held = self->flags & child->flags & BLZ_FUTURE_FRESH_;
 
-    if (!held && blz_await_child_(child, cx) == BLZ_PENDING) {
+    if (!held && blz_is_pending(blz_await_child_(child, cx))) {
         self->flags &= ~BLZ_FUTURE_FRESH_;
         return BLZ_PENDING;
     }
@@ -375,7 +375,7 @@ static BLZ_INLINE bool blz_await_first_(blz_future *self, blz_future *child, uin
         poll = blz_await_in_cancelled_(child, cx);
     else
         poll = blz_await_child_(child, cx);
-    if (poll == BLZ_PENDING) {
+    if (blz_is_pending(poll)) {
         self->child = child;
         self->line = line;
         return false;

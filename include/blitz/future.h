@@ -46,8 +46,37 @@
 
 BLZ_BEGIN_DECLS
 
-/* What a poll function says. */
-typedef enum blz_poll { BLZ_PENDING = 0, BLZ_READY = 1 } blz_poll;
+/*
+ * What a poll function returns: BLZ_READY or BLZ_PENDING. A struct, so that a function which
+ * returns an int by mistake, as in `return 0;`, does not compile.
+ */
+typedef struct blz_poll {
+    uint32_t ready; /* 0 or 1; blz_is_ready and blz_is_pending read it */
+} blz_poll;
+
+#ifdef __cplusplus
+#define BLZ_POLL_(value) (blz_poll{value})
+#else
+#define BLZ_POLL_(value) ((blz_poll){value})
+#endif
+
+/* The future is not ready. Its poll function has arranged for the task to be woken. */
+#define BLZ_PENDING BLZ_POLL_(0)
+
+/* The future is ready and its result is valid. */
+#define BLZ_READY BLZ_POLL_(1)
+
+/* Whether a poll function returned BLZ_READY. [any thread] */
+static BLZ_INLINE bool blz_is_ready(blz_poll poll)
+{
+    return poll.ready != 0;
+}
+
+/* Whether a poll function returned BLZ_PENDING. [any thread] */
+static BLZ_INLINE bool blz_is_pending(blz_poll poll)
+{
+    return poll.ready == 0;
+}
 
 typedef struct blz_future blz_future;
 typedef struct blz_cx blz_cx;

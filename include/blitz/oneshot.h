@@ -239,7 +239,7 @@ static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
     {                                                                                    \
         name##_op *op = (name##_op *)(void *)future;                                     \
         blz_poll poll = blz_oneshot_recv_poll_(future, cx);                              \
-        if (poll == BLZ_READY && future->result == 0)                                    \
+        if (blz_is_ready(poll) && future->result == 0)                                   \
             *op->content = ((name *)(void *)op->op.channel)->content;                    \
         return poll;                                                                     \
     }                                                                                    \

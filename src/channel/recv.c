@@ -160,7 +160,7 @@ static blz_poll recv_many_poll(blz_future *future, blz_cx *cx)
 
     if (op->count == 0)
         return blz_future_done(future, 0);
-    if (recv_poll(future, cx) == BLZ_PENDING)
+    if (blz_is_pending(recv_poll(future, cx)))
         return BLZ_PENDING;
     if (future->result == 0)
         future->result = recv_more(op->channel, op->elem, 1, op->count);

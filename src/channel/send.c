@@ -274,7 +274,7 @@ static blz_poll reserve_poll(blz_future *future, blz_cx *cx)
 
     if (future->line == OP_WAITING) {
         poll = blz__channel_op_waited(op);
-        if (poll == BLZ_READY && future->result == 0)
+        if (blz_is_ready(poll) && future->result == 0)
             permit->count = op->count;
         return poll;
     }

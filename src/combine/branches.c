@@ -200,7 +200,7 @@ static BLZ_COLD blz_poll call_off(blz_branches *op, blz_cx *cx)
         }
         if (!(branch->flags & BLZ_FUTURE_CANCELLED))
             blz_cancel_branch(branch, cx);
-        if (blz_poll_branch(branch, cx) == BLZ_PENDING)
+        if (blz_is_pending(blz_poll_branch(branch, cx)))
             return BLZ_PENDING;
     }
     op->future.child = NULL;
@@ -229,7 +229,7 @@ static void poll_due(blz_branches *op, blz_cx *cx, const struct branch_policy *p
         uint32_t i = pick(op, cx, policy->order);
 
         op->due &= ~bit_of(i);
-        if (poll_branch(op, i, cx, &yielded) == BLZ_PENDING) {
+        if (blz_is_pending(poll_branch(op, i, cx, &yielded))) {
             again |= yielded ? bit_of(i) : 0;
             continue;
         }

@@ -175,7 +175,7 @@ static blz_poll next_poll(blz_future *self, blz_cx *cx)
 
     if (!(io->flags & (IO_STARTED | IO_CANCELLED)) && take_change(w, w->change))
         return blz_future_done(self, 1);
-    if (blz__io_poll(self, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz__io_poll(self, cx)))
         return BLZ_PENDING;
     if (self->result > 0) {
         w->used = 0;

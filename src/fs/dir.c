@@ -168,7 +168,7 @@ static blz_poll next_poll(blz_future *self, blz_cx *cx)
                 return blz_future_done(self, 0);
             blz_coop_give_back(cx);
         }
-        if (blz__fs_poll(self, cx) == BLZ_PENDING)
+        if (blz_is_pending(blz__fs_poll(self, cx)))
             return BLZ_PENDING;
         if (self->result < 0)
             return BLZ_READY;

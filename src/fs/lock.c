@@ -68,7 +68,7 @@ static blz_poll lock_poll(blz_future *self, blz_cx *cx)
 
     for (;;) {
         int64_t result;
-        if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+        if (blz_is_pending(self->child->ops->poll(self->child, cx)))
             return BLZ_PENDING;
         result = self->child->result;
         if (op->state == LOCK_UNDOES)

@@ -158,7 +158,7 @@ static int64_t hand_out(struct io *io, blz_cx *cx, int fd)
 
 static blz_poll open_poll(blz_future *self, blz_cx *cx)
 {
-    if (blz__file_poll(self, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz__file_poll(self, cx)))
         return BLZ_PENDING;
     if (self->result >= 0)
         self->result = hand_out((struct io *)self, cx, (int)self->result);

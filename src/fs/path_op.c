@@ -44,7 +44,7 @@ blz_poll blz__fs_poll(blz_future *self, blz_cx *cx)
         op->rt = blz_cx_rt(cx);
         self->child = blz__blocking_in(&op->call, BLZ__LANE_FILES, run, op);
     }
-    if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+    if (blz_is_pending(self->child->ops->poll(self->child, cx)))
         return BLZ_PENDING;
     result = self->child->result;
     self->child = NULL;

@@ -471,7 +471,7 @@ static blz_poll wait_poll(blz_future *self, blz_cx *cx)
             return finish(op, 1);
         if (rc < 0 || shortage < 0)
             return finish(op, rc < 0 ? rc : shortage);
-        if (look_at_clock(op, cx) == BLZ_READY)
+        if (blz_is_ready(look_at_clock(op, cx)))
             return BLZ_READY;
     } while (!ask_for_wake(set, cx));
     return BLZ_PENDING;

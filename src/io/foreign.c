@@ -76,7 +76,7 @@ static int64_t result_of(const struct io *io)
 
 static blz_poll wait_poll(blz_future *self, blz_cx *cx)
 {
-    if (blz__io_poll(self, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz__io_poll(self, cx)))
         return BLZ_PENDING;
     self->result = result_of((struct io *)self);
     return BLZ_READY;
@@ -155,7 +155,7 @@ static blz_poll call(blz_fd_op *op, blz_cx *cx)
 
 static blz_poll end_wait(blz_fd_op *op, blz_cx *cx)
 {
-    if (wait_poll(&op->io.future, cx) == BLZ_PENDING)
+    if (blz_is_pending(wait_poll(&op->io.future, cx)))
         return BLZ_PENDING;
     op->future.child = NULL;
     if (op->future.line == CALL_STOPPED)
@@ -173,11 +173,11 @@ static blz_poll call_poll(blz_future *self, blz_cx *cx)
     for (;;) {
         if (self->line == CALL_STOPPED && !self->child)
             return blz_future_done(self, -ECANCELED);
-        if (self->line <= CALL_AGAIN && call(op, cx) == BLZ_READY)
+        if (self->line <= CALL_AGAIN && blz_is_ready(call(op, cx)))
             return BLZ_READY;
         if (self->line <= CALL_AGAIN)
             return BLZ_PENDING; /* the budget is used up */
-        if (end_wait(op, cx) == BLZ_READY)
+        if (blz_is_ready(end_wait(op, cx)))
             return BLZ_READY;
         if (self->line != CALL_AGAIN)
             return BLZ_PENDING;

@@ -226,7 +226,7 @@ static blz_poll accept_poll(blz_future *self, blz_cx *cx)
         struct io *io = (struct io *)self;
         if (takes_kept(self))
             return blz_future_done(self, 0);
-        if (blz__io_poll(self, cx) == BLZ_PENDING)
+        if (blz_is_pending(blz__io_poll(self, cx)))
             return BLZ_PENDING;
         if (self->result >= 0)
             return got_connection(self, cx);

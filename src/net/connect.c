@@ -36,7 +36,7 @@ blz_poll blz__connect_poll(blz_future *self, blz_cx *cx)
         if (rc < 0)
             return blz_future_done(self, rc);
     }
-    if (blz__io_poll(self, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz__io_poll(self, cx)))
         return BLZ_PENDING;
     blz__fd_ref ref = {io->fd, io->generation};
     if (self->result >= 0)

@@ -152,7 +152,7 @@ static void poll_attempts(blz_connect_op *op, blz_cx *cx)
 {
     for (uint32_t i = next_live(op, 0); i < op->nr_attempts; i = next_live(op, i + 1)) {
         struct blz__attempt *attempt = &op->attempts[i];
-        if (blz_poll_branch(&attempt->io.future, cx) == BLZ_PENDING)
+        if (blz_is_pending(blz_poll_branch(&attempt->io.future, cx)))
             continue;
         op->live &= ~((uint64_t)1 << i);
         if (attempt->io.future.result < 0)
@@ -208,7 +208,7 @@ static blz_poll poll_lookup(blz_connect_op *op, blz_cx *cx)
     blz_future *lookup = op->future.child;
     int rc;
 
-    if (lookup->ops->poll(lookup, cx) == BLZ_PENDING)
+    if (blz_is_pending(lookup->ops->poll(lookup, cx)))
         return BLZ_PENDING;
     rc = lookup->result < 0 ? (int)lookup->result : begin_connecting(op, cx);
     return rc < 0 ? finish(op, cx, rc) : BLZ_READY;
@@ -225,7 +225,7 @@ static blz_poll connect_poll(blz_future *self, blz_cx *cx)
     }
     if (self->line == CONNECT_LOOKING_UP) {
         blz_poll poll = poll_lookup(op, cx);
-        if (poll == BLZ_PENDING || self->line == BLZ_LINE_DONE)
+        if (blz_is_pending(poll) || self->line == BLZ_LINE_DONE)
             return poll;
     }
     if (self->line == CONNECT_CONNECTING)

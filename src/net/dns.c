@@ -160,7 +160,7 @@ static blz_poll lookup_poll(blz_future *self, blz_cx *cx)
             return blz_future_done(self, rc);
         blz_coop_give_back(cx); /* the call takes its own */
     }
-    if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+    if (blz_is_pending(self->child->ops->poll(self->child, cx)))
         return BLZ_PENDING;
     return lookup_end(op, self->child->result);
 }

@@ -68,7 +68,7 @@ blz_poll blz__msg_recv_poll(blz_future *self, blz_cx *cx)
 {
     struct msg *m = (struct msg *)self;
 
-    if (blz__io_poll(self, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz__io_poll(self, cx)))
         return BLZ_PENDING;
     if (self->result < 0)
         return BLZ_READY;

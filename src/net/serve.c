@@ -143,7 +143,7 @@ static blz_poll serve_poll(blz_future *self, blz_cx *cx)
             return blz_future_done(self, -ECANCELED);
         begin(s, cx);
     }
-    if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+    if (blz_is_pending(self->child->ops->poll(self->child, cx)))
         return BLZ_PENDING;
     int64_t result = s->rc < 0 ? s->rc : self->child->result;
     self->child = NULL;

@@ -186,7 +186,7 @@ blz_poll blz__ready_poll(blz_future *self, blz_cx *cx)
 {
     const struct io *io = (const struct io *)self;
 
-    if (blz__io_poll(self, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz__io_poll(self, cx)))
         return BLZ_PENDING;
     if (self->result > 0 && (self->result & (POLLERR | POLLHUP)))
         self->result = (int64_t)io->len;

@@ -40,7 +40,7 @@ int64_t blz_tcp_try_write(const blz_tcp *conn, const void *buf, size_t len)
 /* A file that ends before the range does is no error. */
 static blz_poll sendfile_poll(blz_future *self, blz_cx *cx)
 {
-    if (blz__io_poll(self, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz__io_poll(self, cx)))
         return BLZ_PENDING;
     if (self->result == -ENODATA)
         self->result = (int64_t)((struct io *)self)->op.done;

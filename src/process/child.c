@@ -96,7 +96,7 @@ static blz_poll wait_poll(blz_future *self, blz_cx *cx)
         begin_wait(op);
     }
     for (;;) {
-        if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+        if (blz_is_pending(self->child->ops->poll(self->child, cx)))
             return BLZ_PENDING;
         if (self->child->result < 0)
             return end_wait(op, self->child->result);

@@ -108,7 +108,7 @@ static void advance(struct drain *drain, struct stream *s, blz_cx *cx)
         } else if (!s->reads && !begin_read(s, drain->allocator)) {
             s->ended = true;
             stop(drain, -ENOMEM);
-        } else if (s->io.future.ops->poll(&s->io.future, cx) == BLZ_PENDING) {
+        } else if (blz_is_pending(s->io.future.ops->poll(&s->io.future, cx))) {
             return;
         } else {
             take_result(drain, s, s->io.future.result);

@@ -55,7 +55,7 @@ static blz_poll watch_poll(blz_future *self, blz_cx *cx)
             return end_watch(op, rc);
     }
     for (;;) {
-        if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+        if (blz_is_pending(self->child->ops->poll(self->child, cx)))
             return BLZ_PENDING;
         result = self->child->result;
         if (result < 0 || blz__pidfd_has_ended(op->pidfd))

@@ -172,7 +172,7 @@ static BLZ_INLINE trace_outcome poll_task(blz_worker *w, blz_task *task, blz_cx 
     blz__store(&w->current, task_around(joiner, outer_cx), RELEASE);
     if (joiner)
         joiner->budget = cx.budget;
-    if (poll == BLZ_READY) {
+    if (blz_is_ready(poll)) {
         /* release: pairs with the acquire in blz__rt_live */
         blz__store(&w->stats.completed, w->stats.completed + 1, RELEASE);
         if (joiner)

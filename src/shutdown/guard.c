@@ -83,7 +83,7 @@ static blz_poll finish(blz_guard_op *op, blz_cx *cx)
     op->future.child = NULL;
     if (op->future.line == WATCHING || op->future.line == LEAVING) {
         op->future.line = LEAVING;
-        if (force->ops->poll(force, cx) == BLZ_PENDING)
+        if (blz_is_pending(force->ops->poll(force, cx)))
             return BLZ_PENDING; /* it is being told: the wake follows */
     }
     blz_guard_leave(&op->guard);
@@ -117,7 +117,7 @@ static bool watch(blz_guard_op *op, blz_cx *cx)
         blz_token_cancelled(&op->force, s->tokens[BLZ_SHUTDOWN_FORCING]);
         op->future.line = WATCHING;
     }
-    if (op->future.line != WATCHING || force->ops->poll(force, cx) == BLZ_PENDING)
+    if (op->future.line != WATCHING || blz_is_pending(force->ops->poll(force, cx)))
         return false;
     force_branch(op, cx);
     return true;
@@ -136,7 +136,7 @@ static blz_poll guard_poll(blz_future *self, blz_cx *cx)
     if (self->line == FRESH)
         self->line = SOFT;
     do {
-        if (blz_poll_branch(self->child, cx) == BLZ_READY)
+        if (blz_is_ready(blz_poll_branch(self->child, cx)))
             return finish(op, cx);
     } while (watch(op, cx));
     return BLZ_PENDING;

@@ -194,7 +194,7 @@ static blz_poll run_op_poll(blz_future *self, blz_cx *cx)
             s->deadline_ns = BLZ_NEVER;
         self->child = &s->run.blz_frame;
     }
-    if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+    if (blz_is_pending(self->child->ops->poll(self->child, cx)))
         return BLZ_PENDING;
     self->child = NULL;
     int64_t result = s->run.blz_frame.result;

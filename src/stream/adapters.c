@@ -27,7 +27,7 @@ static blz_poll take_poll(blz_future *self, blz_cx *cx)
 
     if (!self->child && take->left == 0)
         return outer_done(outer, 0);
-    if (poll_inner(outer, cx, take_begin, &n) == BLZ_PENDING)
+    if (blz_is_pending(poll_inner(outer, cx, take_begin, &n)))
         return BLZ_PENDING;
     if (n > 0)
         take->left -= (uint64_t)n < take->left ? (uint64_t)n : take->left;
@@ -102,7 +102,7 @@ static blz_poll chain_poll(blz_future *self, blz_cx *cx)
     int64_t n;
 
     for (;;) {
-        if (poll_inner(outer, cx, chain_begin, &n) == BLZ_PENDING)
+        if (blz_is_pending(poll_inner(outer, cx, chain_begin, &n)))
             return BLZ_PENDING;
         if (n != 0 || chain->at_second || outer->len == 0)
             return outer_done(outer, n);
@@ -201,7 +201,7 @@ static blz_poll count_read_poll(blz_future *self, blz_cx *cx)
     struct outer *outer = (struct outer *)self;
     int64_t n;
 
-    if (poll_inner(outer, cx, count_begin_read, &n) == BLZ_PENDING)
+    if (blz_is_pending(poll_inner(outer, cx, count_begin_read, &n)))
         return BLZ_PENDING;
     if (n > 0)
         ((blz_count *)outer->adapter)->nr_read += (uint64_t)n;
@@ -227,7 +227,7 @@ static blz_poll count_write(struct outer *outer, blz_cx *cx,
 {
     int64_t n;
 
-    if (poll_inner(outer, cx, begin, &n) == BLZ_PENDING)
+    if (blz_is_pending(poll_inner(outer, cx, begin, &n)))
         return BLZ_PENDING;
     if (n > 0)
         ((blz_count *)outer->adapter)->nr_written += (uint64_t)n;

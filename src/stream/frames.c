@@ -114,7 +114,7 @@ static blz_poll more_poll(blz_future *self, blz_cx *cx)
             return more_done(f, n);
         self->child = blz_reader_fill(&f->reader);
     }
-    if (self->child->ops->poll(self->child, cx) == BLZ_PENDING)
+    if (blz_is_pending(self->child->ops->poll(self->child, cx)))
         return BLZ_PENDING;
     n = self->child->result;
     if (n == 0)

@@ -61,7 +61,7 @@ static inline blz_poll poll_inner(struct outer *outer, blz_cx *cx,
             return BLZ_READY;
         outer->future.child = inner = begin(outer);
     }
-    if (inner->ops->poll(inner, cx) == BLZ_PENDING)
+    if (blz_is_pending(inner->ops->poll(inner, cx)))
         return BLZ_PENDING;
     outer->future.child = NULL;
     *result = inner->result;

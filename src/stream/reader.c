@@ -108,7 +108,7 @@ static blz_poll reader_poll(blz_future *self, blz_cx *cx)
                 return BLZ_READY;
             self->child = child = begin_read(r);
         }
-        if (child->ops->poll(child, cx) == BLZ_PENDING)
+        if (blz_is_pending(child->ops->poll(child, cx)))
             return BLZ_PENDING;
         self->child = NULL;
         if (child->result < 0)
@@ -293,7 +293,7 @@ static blz_poll outer_read_poll(blz_future *self, blz_cx *cx)
 {
     int64_t n;
 
-    if (poll_inner((struct outer *)self, cx, begin_outer_read, &n) == BLZ_PENDING)
+    if (blz_is_pending(poll_inner((struct outer *)self, cx, begin_outer_read, &n)))
         return BLZ_PENDING;
     return outer_done((struct outer *)self, n);
 }

@@ -173,7 +173,7 @@ static blz_poll loop_poll(blz_stream_op *op, blz_cx *cx, blz_future *(*step)(blz
                 return blz_future_done(&op->future, -ECANCELED);
             op->future.child = child = step(op);
         }
-        if (child->ops->poll(child, cx) == BLZ_PENDING)
+        if (blz_is_pending(child->ops->poll(child, cx)))
             return BLZ_PENDING;
         op->future.child = NULL;
         if (child->result <= 0)

@@ -131,7 +131,7 @@ static blz_poll writer_poll(blz_future *self, blz_cx *cx)
                 return blz_future_done(self, -ECANCELED);
             self->child = child;
         }
-        if (child->ops->poll(child, cx) == BLZ_PENDING)
+        if (blz_is_pending(child->ops->poll(child, cx)))
             return BLZ_PENDING;
         self->child = NULL;
         rc = note_step(w, child->result);
@@ -195,7 +195,7 @@ static blz_poll poll_outer(blz_future *self, blz_cx *cx,
 {
     int64_t n;
 
-    if (poll_inner((struct outer *)self, cx, begin_inner, &n) == BLZ_PENDING)
+    if (blz_is_pending(poll_inner((struct outer *)self, cx, begin_inner, &n)))
         return BLZ_PENDING;
     return outer_done((struct outer *)self, n);
 }
@@ -208,7 +208,7 @@ static blz_poll poll_outer_write(blz_future *self, blz_cx *cx,
     const blz_writer *writer = outer->adapter;
     int64_t n;
 
-    if (poll_inner(outer, cx, begin_inner, &n) == BLZ_PENDING)
+    if (blz_is_pending(poll_inner(outer, cx, begin_inner, &n)))
         return BLZ_PENDING;
     return outer_done(outer, n < 0 && writer->done > 0 ? (int64_t)writer->done : n);
 }

@@ -118,7 +118,7 @@ static void give_up_turn(blz_once *once)
 /* Awaits the end of a `make` that has been cancelled. */
 static blz_poll poll_ending(blz_once_op *op, blz_cx *cx)
 {
-    if (blz_poll_branch(op->make, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz_poll_branch(op->make, cx)))
         return BLZ_PENDING;
     op->future.child = NULL;
     return blz_future_done(&op->future, op->future.result);
@@ -147,7 +147,7 @@ static blz_poll poll_make(blz_once_op *op, blz_cx *cx)
 {
     int64_t result;
 
-    if (op->make->ops->poll(op->make, cx) == BLZ_PENDING)
+    if (blz_is_pending(op->make->ops->poll(op->make, cx)))
         return BLZ_PENDING;
     result = op->make->result;
     op->future.child = NULL;

@@ -129,7 +129,7 @@ static blz_poll finish(blz_token_guard_op *op, int64_t result)
 
 static blz_poll poll_inner(blz_token_guard_op *op, blz_cx *cx)
 {
-    if (blz_poll_branch(op->future.child, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz_poll_branch(op->future.child, cx)))
         return BLZ_PENDING;
     return finish(op, op->future.child->result);
 }
@@ -160,7 +160,7 @@ static blz_poll guard_poll(blz_future *future, blz_cx *cx)
         return finish(op, future->result);
     if (line == FRESH && token_is_cancelled(op->token))
         return refuse(op, cx);
-    if (poll_inner(op, cx) == BLZ_READY)
+    if (blz_is_ready(poll_inner(op, cx)))
         return BLZ_READY;
     if (future->line == LEAVING || line == STOPPED)
         return BLZ_PENDING;

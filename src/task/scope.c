@@ -272,9 +272,9 @@ static blz_poll join_poll(blz_future *future, blz_cx *cx)
     blz_poll poll;
 
     op->out = &child;
-    while ((poll = next_poll(future, cx)) == BLZ_READY && future->result == 1)
+    while (blz_is_ready(poll = next_poll(future, cx)) && future->result == 1)
         blz_handle_detach(&child);
-    if (poll == BLZ_PENDING)
+    if (blz_is_pending(poll))
         return BLZ_PENDING;
     return blz_future_done(future, scope_of(op->scope)->failure);
 }

@@ -104,7 +104,7 @@ static blz_poll map_poll(blz_future *self, blz_cx *cx)
 {
     blz_map *map = (blz_map *)self;
 
-    if (poll_child(self, cx) == BLZ_PENDING)
+    if (blz_is_pending(poll_child(self, cx)))
         return BLZ_PENDING;
     int64_t result = self->child->result;
     self->child = NULL;
@@ -145,7 +145,7 @@ static blz_poll then_poll(blz_future *self, blz_cx *cx)
     int64_t result;
 
     if (self->line != THEN_SECOND) {
-        if (poll_child(self, cx) == BLZ_PENDING)
+        if (blz_is_pending(poll_child(self, cx)))
             return BLZ_PENDING;
         result = self->child->result;
         self->child = NULL;
@@ -153,7 +153,7 @@ static blz_poll then_poll(blz_future *self, blz_cx *cx)
         if (!self->child)
             return blz_future_done(self, result);
     }
-    if (blz_await_child_(self->child, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz_await_child_(self->child, cx)))
         return BLZ_PENDING;
     result = self->child->result;
     self->child = NULL;
@@ -189,7 +189,7 @@ void blz__box_discard(blz_box *box, blz_cx *cx)
 static blz_poll box_poll(blz_future *self, blz_cx *cx)
 {
     if (self->child) {
-        if (poll_child(self, cx) == BLZ_PENDING)
+        if (blz_is_pending(poll_child(self, cx)))
             return BLZ_PENDING;
         self->result = self->child->result;
         blz__box_discard((blz_box *)self, cx);

@@ -138,7 +138,7 @@ static void cancel_if_late(struct thread_wait *wait, blz_future *future, int64_t
 
 static void poll_until_ready(struct thread_wait *wait, blz_future *future, int64_t deadline_ns)
 {
-    while (future->ops->poll(future, &wait->cx) == BLZ_PENDING) {
+    while (blz_is_pending(future->ops->poll(future, &wait->cx))) {
         if (wait->cx.yielded) {
             wait->cx.yielded = 0;
             wait->cx.budget = UINT32_MAX;

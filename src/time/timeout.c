@@ -41,7 +41,7 @@ static blz_poll expire(blz_timeout *op, blz_cx *cx)
 {
     op->future.line = LIMIT_EXPIRED;
     blz_cancel_branch(op->future.child, cx);
-    return blz_poll_branch(op->future.child, cx) == BLZ_READY ? finish(op, cx) : BLZ_PENDING;
+    return blz_is_ready(blz_poll_branch(op->future.child, cx)) ? finish(op, cx) : BLZ_PENDING;
 }
 
 /* The inner future is pending for the first time. */
@@ -64,7 +64,7 @@ static blz_poll timeout_poll(blz_future *future, blz_cx *cx)
 {
     blz_timeout *op = (blz_timeout *)future;
 
-    if (blz_poll_branch(future->child, cx) == BLZ_READY)
+    if (blz_is_ready(blz_poll_branch(future->child, cx)))
         return finish(op, cx);
     if (future->line < LIMIT_WAITING)
         return begin(op, cx);

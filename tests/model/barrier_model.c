@@ -139,7 +139,7 @@ static void a_cancelled_party_is_counted_once_or_not_at_all(void)
     work[0] = 1;
     model_thread other = model_start_named(meet_once, NULL, "other");
     blz_future *wait = blz_barrier_arrive(&op, barrier);
-    if (wait->ops->poll(wait, &hand.cx) == BLZ_PENDING) {
+    if (blz_is_pending(wait->ops->poll(wait, &hand.cx))) {
         wait->ops->cancel(wait, &hand.cx);
         hand_await(&hand, wait);
     }

@@ -214,7 +214,7 @@ static void a_cancelled_receive_loses_no_message(void)
     hand_begin(&hand);
     blz_future *recv = blz_broadcast_recv(&op, &receivers[0], &m);
     model_thread sender = model_start_named(send_all, &tx, "sender");
-    if (recv->ops->poll(recv, &hand.cx) != BLZ_READY) {
+    if (blz_is_pending(recv->ops->poll(recv, &hand.cx))) {
         recv->ops->cancel(recv, &hand.cx);
         hand_await(&hand, recv);
     }

@@ -80,7 +80,7 @@ static int64_t await_op(blz_future *future, blz_poll poll)
 {
     int64_t result;
 
-    while (poll != BLZ_READY) {
+    while (blz_is_pending(poll)) {
         blz__thread_yield();
         turn();
         poll = poll_task(future);
@@ -186,7 +186,7 @@ static void a_close_against_the_result_and_the_end(void)
 {
     set_up();
     blz_future *read = reading(STEP);
-    model_assert(poll_task(read) == BLZ_PENDING);
+    model_assert(blz_is_pending(poll_task(read)));
     model_thread thread = model_start(closer, NULL);
     turn();
     int64_t result = await_op(read, poll_task(read));
@@ -199,7 +199,7 @@ static void a_close_against_the_second_step(void)
 {
     set_up();
     blz_future *read = reading_exactly();
-    model_assert(poll_task(read) == BLZ_PENDING);
+    model_assert(blz_is_pending(poll_task(read)));
     model_thread thread = model_start(closer, NULL);
     turn();
     int64_t result = await_op(read, poll_task(read));
@@ -213,10 +213,10 @@ static void a_close_while_the_operation_pauses(void)
 {
     set_up();
     blz_future *read = reading_exactly();
-    model_assert(poll_task(read) == BLZ_PENDING);
+    model_assert(blz_is_pending(poll_task(read)));
     turn();
     hand.cx.budget = 0;
-    model_assert(poll_task(read) == BLZ_PENDING);
+    model_assert(blz_is_pending(poll_task(read)));
     hand.cx.budget = 10;
     silent = true;
     model_thread thread = model_start(closer, NULL);
@@ -243,7 +243,7 @@ static void a_close_and_a_cancellation_at_once(void)
     set_up();
     silent = true;
     blz_future *read = reading(STEP);
-    model_assert(poll_task(read) == BLZ_PENDING);
+    model_assert(blz_is_pending(poll_task(read)));
     model_thread thread = model_start(closer, NULL);
     small_rt_be(&rt->workers[0]); /* where the task is by now: it is a request, too */
     read->ops->cancel(read, &hand.cx);
@@ -298,7 +298,7 @@ static void a_stale_handle_finds_nothing(void)
     model_thread thread = model_start(rival_closer, NULL);
     model_assert(blz__fd_adopt(&next, rt, FD2, FD_SOCKET) == 0 && next.entry == conn.entry);
     blz_future *read = reading(STEP);
-    model_assert(poll_task(read) == BLZ_READY && read->result == -EBADF);
+    model_assert(blz_is_ready(poll_task(read)) && read->result == -EBADF);
     model_assert(blz__fd_acquire(&conn) == -EBADF);
     model_join(thread);
     model_assert(blz__load(&successes, RELAXED) == 0 && fake_kernel_closed(FD2) == 0);

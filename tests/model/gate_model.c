@@ -237,7 +237,7 @@ static void a_cancelled_runner_leaves_nothing_behind(void)
     model_thread a = model_start_named(work_and_leave, (void *)0, "worker");
     hand_begin(&hand);
     blz_future *future = blz__gate_wait(&wait, gate);
-    if (future->ops->poll(future, &hand.cx) == BLZ_PENDING) {
+    if (blz_is_pending(future->ops->poll(future, &hand.cx))) {
         future->ops->cancel(future, &hand.cx);
         hand_await(&hand, future);
     }

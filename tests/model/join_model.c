@@ -168,16 +168,16 @@ static blz_poll fickle_poll(blz_future *future, blz_cx *cx)
     if (first)
         blz_handle_join(&self->join, &handle);
     blz_poll poll = blz_poll_branch(&self->join.future, cx);
-    if (first && poll == BLZ_PENDING) {
+    if (first && blz_is_pending(poll)) {
         blz_cancel_branch(&self->join.future, cx);
         poll = blz_poll_branch(&self->join.future, cx);
-        if (poll == BLZ_READY && self->join.future.result == -ECANCELED) {
+        if (blz_is_ready(poll) && self->join.future.result == -ECANCELED) {
             self->again = true;
             blz_handle_join(&self->join, &handle);
             poll = blz_poll_branch(&self->join.future, cx);
         }
     }
-    if (poll == BLZ_PENDING)
+    if (blz_is_pending(poll))
         return BLZ_PENDING;
     model_assert(self->join.future.result == 0 && handle.task == NULL);
     blz__plain_read(&data);

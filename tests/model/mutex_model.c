@@ -50,7 +50,7 @@ static bool lock_or_give_up(void)
 
     hand_begin(&hand);
     blz_future *future = blz_mutex_lock(&op, mutex);
-    if (future->ops->poll(future, &hand.cx) != BLZ_READY) {
+    if (blz_is_pending(future->ops->poll(future, &hand.cx))) {
         cancel(future, &hand.cx);
         hand_await(&hand, future);
     }
@@ -204,10 +204,10 @@ static void cancel_against_hand_over(void)
     model_thread other = model_start_named(unlock_and_pass, NULL, "passes");
     hand_begin(&hand);
     blz_future *future = blz_mutex_lock(&op, mutex);
-    bool ready = future->ops->poll(future, &hand.cx) == BLZ_READY;
+    bool ready = blz_is_ready(future->ops->poll(future, &hand.cx));
     if (!ready) {
         hand_wait(&hand);
-        ready = future->ops->poll(future, &hand.cx) == BLZ_READY;
+        ready = blz_is_ready(future->ops->poll(future, &hand.cx));
     }
     if (!ready) {
         cancel(future, &hand.cx);

@@ -169,7 +169,7 @@ static blz_future *joined(struct sub *sub, bool stop, hand_polled *hand)
 {
     blz_future *future = wait_on(sub, stop);
 
-    model_assert(future->ops->poll(future, &hand->cx) == BLZ_PENDING);
+    model_assert(blz_is_pending(future->ops->poll(future, &hand->cx)));
     return future;
 }
 
@@ -180,9 +180,9 @@ static void cancelled_at_once(struct sub *sub)
     hand_polled hand;
 
     hand_begin(&hand);
-    if (future->ops->poll(future, &hand.cx) == BLZ_PENDING) {
+    if (blz_is_pending(future->ops->poll(future, &hand.cx))) {
         blz__notice_cancel(&sub->wait, &notice.stop);
-        while (future->ops->poll(future, &hand.cx) == BLZ_PENDING)
+        while (blz_is_pending(future->ops->poll(future, &hand.cx)))
             hand_wait(&hand);
     }
     sub->received = future->result;

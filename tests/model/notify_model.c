@@ -97,7 +97,7 @@ static void begin_pair(struct pair *pair, void (*notifier)(void *))
     hand_begin(&pair->hand);
     for (int i = 0; i < 2; i++) {
         blz_future *wait = blz_notify_await(&pair->ops[i], notify);
-        model_assert(wait->ops->poll(wait, &pair->hand.cx) == BLZ_PENDING);
+        model_assert(blz_is_pending(wait->ops->poll(wait, &pair->hand.cx)));
     }
     pair->notifier = model_start_named(notifier, NULL, "notifier");
 }
@@ -176,10 +176,10 @@ static void who_comes_later_is_not_meant(void)
     begin_pair(&pair, notify_all);
     model_assert(hand_await(&pair.hand, &pair.ops[0].future) == 0);
     blz_future *wait = blz_notify_await(&late, notify);
-    model_assert(wait->ops->poll(wait, &pair.hand.cx) == BLZ_PENDING);
+    model_assert(blz_is_pending(wait->ops->poll(wait, &pair.hand.cx)));
     model_assert(hand_await(&pair.hand, &pair.ops[1].future) == 0);
     model_join(pair.notifier);
-    model_assert(wait->ops->poll(wait, &pair.hand.cx) == BLZ_PENDING);
+    model_assert(blz_is_pending(wait->ops->poll(wait, &pair.hand.cx)));
     blz_notify_one(notify);
     model_assert(hand_await(&pair.hand, wait) == 0);
     hand_end(&pair.hand);
@@ -273,7 +273,7 @@ static int64_t wait_and_cancel(bool enabled)
     blz_future *wait = blz_notify_await(&op, notify);
     if (enabled)
         blz_notify_enable(&op);
-    if (enabled || wait->ops->poll(wait, &hand.cx) != BLZ_READY) {
+    if (enabled || blz_is_pending(wait->ops->poll(wait, &hand.cx))) {
         wait->ops->cancel(wait, &hand.cx);
         hand_await(&hand, wait);
     }

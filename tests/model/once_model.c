@@ -177,7 +177,7 @@ static void get_and_cancel(void *unused)
     (void)unused;
     hand_begin(&hand);
     blz_future *wait = blz_once_get(&op, once, make_init(&make, false));
-    if (wait->ops->poll(wait, &hand.cx) == BLZ_PENDING) {
+    if (blz_is_pending(wait->ops->poll(wait, &hand.cx))) {
         hand.cx.yielded = 0;
         wait->ops->cancel(wait, &hand.cx);
         hand_await(&hand, wait);
@@ -202,7 +202,7 @@ static void begin_wait(struct wait *wait, bool fails)
 {
     hand_begin(&wait->hand);
     blz_future *get = blz_once_get(&wait->op, once, make_init(&wait->make, fails));
-    model_assert(get->ops->poll(get, &wait->hand.cx) == BLZ_PENDING);
+    model_assert(blz_is_pending(get->ops->poll(get, &wait->hand.cx)));
     wait->hand.cx.yielded = 0;
 }
 

@@ -124,7 +124,7 @@ static void cancel_against(void (*act)(void *), int64_t unless_cancelled)
     hand_begin(&hand);
     blz_future *recv = blz_oneshot_recv(&op, channel, &value);
     model_thread sender = model_start_named(act, NULL, "sender");
-    if (recv->ops->poll(recv, &hand.cx) != BLZ_READY)
+    if (blz_is_pending(recv->ops->poll(recv, &hand.cx)))
         recv->ops->cancel(recv, &hand.cx);
     int64_t result = received(recv->line == BLZ_LINE_DONE ? recv->result : hand_await(&hand, recv));
     model_assert(result == unless_cancelled || result == -ECANCELED);
@@ -156,7 +156,7 @@ static bool wait_and_give_up(void)
 
     hand_begin(&hand);
     blz_future *recv = blz_oneshot_recv(&op, channel, &value);
-    bool ready = recv->ops->poll(recv, &hand.cx) == BLZ_READY;
+    bool ready = blz_is_ready(recv->ops->poll(recv, &hand.cx));
     if (!ready) {
         recv->ops->cancel(recv, &hand.cx);
         ready = hand_await(&hand, recv) != -ECANCELED;
@@ -252,7 +252,7 @@ static bool watch_and_give_up(void)
 
     hand_begin(&hand);
     blz_future *closed = blz_oneshot_sender_closed(&op, &sender_handle);
-    bool ready = closed->ops->poll(closed, &hand.cx) == BLZ_READY;
+    bool ready = blz_is_ready(closed->ops->poll(closed, &hand.cx));
     if (!ready) {
         closed->ops->cancel(closed, &hand.cx);
         ready = hand_await(&hand, closed) == 0;

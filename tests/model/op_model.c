@@ -122,7 +122,7 @@ static blz_poll two_poll(blz_future *future, blz_cx *cx)
             io(self->op[i] = op_new());
     future->line = 1;
     for (int i = 0; i < 2; i++)
-        if (self->op[i] && blz_poll_branch(&self->op[i]->future, cx) == BLZ_READY) {
+        if (self->op[i] && blz_is_ready(blz_poll_branch(&self->op[i]->future, cx))) {
             int64_t result = self->op[i]->future.result;
             model_assert(result == RESULT || result == -ECANCELED);
             op_free(self->op[i]);
@@ -159,7 +159,7 @@ static blz_poll twice_poll(blz_future *future, blz_cx *cx)
     }
     if (self->started == 1)
         blz_cancel_branch(&self->op.future, cx);
-    if (blz_poll_branch(&self->op.future, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz_poll_branch(&self->op.future, cx)))
         return BLZ_PENDING;
     if (self->started == 2)
         return blz_future_done(future, self->op.future.result);

@@ -46,7 +46,7 @@ static bool lock_or_give_up(locker how)
 
     hand_begin(&hand);
     blz_future *future = how(&op, rwlock);
-    if (future->ops->poll(future, &hand.cx) != BLZ_READY) {
+    if (blz_is_pending(future->ops->poll(future, &hand.cx))) {
         future->ops->cancel(future, &hand.cx);
         hand_await(&hand, future);
     }

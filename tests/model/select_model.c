@@ -94,7 +94,7 @@ static void next_poll(void)
 
 static int64_t await(blz_future *future)
 {
-    while (poll(future) == BLZ_PENDING)
+    while (blz_is_pending(poll(future)))
         next_poll();
     return future->result;
 }
@@ -103,7 +103,7 @@ static int64_t await(blz_future *future)
 static blz_future *begin(blz_future *future)
 {
     hand_begin(&hand);
-    model_assert(poll(future) == BLZ_PENDING);
+    model_assert(blz_is_pending(poll(future)));
     return future;
 }
 
@@ -163,7 +163,7 @@ static void a_late_wake_meets_the_next_combinator(void)
     next_poll();
     model_assert(await(select) >= 0);
     blz_future *join = blz_join(&op, leaf(2), leaf(3));
-    model_assert(poll(join) == BLZ_PENDING);
+    model_assert(blz_is_pending(poll(join)));
     model_thread late = start(12);
     next_poll();
     model_assert(await(join) == 0);
@@ -194,13 +194,13 @@ static void combinators_side_by_side(void)
     left = begin(blz_join(&ops[0], leaf(0), leaf(1)));
     hand.cx.groups = 0;
     right = blz_join(&ops[1], leaf(2), leaf(3));
-    model_assert(poll(right) == BLZ_PENDING);
+    model_assert(blz_is_pending(poll(right)));
     model_thread first = start(1 | 8), second = start(2 | 4);
     bool more[2] = {true, true};
     while (more[0] || more[1]) {
         next_poll();
-        more[0] = more[0] && poll(left) == BLZ_PENDING;
-        more[1] = more[1] && poll(right) == BLZ_PENDING;
+        more[0] = more[0] && blz_is_pending(poll(left));
+        more[1] = more[1] && blz_is_pending(poll(right));
     }
     model_join(first);
     model_join(second);

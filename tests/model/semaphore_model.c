@@ -44,7 +44,7 @@ static int64_t acquire_or_give_up(uint32_t n)
 
     hand_begin(&hand);
     blz_future *future = blz_semaphore_acquire(&op, semaphore, n);
-    if (future->ops->poll(future, &hand.cx) != BLZ_READY) {
+    if (blz_is_pending(future->ops->poll(future, &hand.cx))) {
         future->ops->cancel(future, &hand.cx);
         hand_await(&hand, future);
     }
@@ -108,7 +108,7 @@ static void a_poll_for_nothing_sees_what_was_released(void)
     hand_begin(&hand);
     model_thread other = model_start_named(write_and_release, &guarded[0], "releases");
     blz_future *future = blz_semaphore_acquire(&op, semaphore, 1);
-    while (future->ops->poll(future, &hand.cx) != BLZ_READY)
+    while (blz_is_pending(future->ops->poll(future, &hand.cx)))
         blz__spin_hint();
     check_written(&guarded[0]);
     model_free(semaphore);

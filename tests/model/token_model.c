@@ -92,7 +92,7 @@ static void a_cancelled_wait_lets_go(void)
     hand_begin(&hand);
     model_thread thread = model_start_named(cancel_root, NULL, "cancels");
     blz_future *wait = blz_token_cancelled(&op, root);
-    if (wait->ops->poll(wait, &hand.cx) == BLZ_PENDING) {
+    if (blz_is_pending(wait->ops->poll(wait, &hand.cx))) {
         wait->ops->cancel(wait, &hand.cx);
         hand_await(&hand, wait);
     }

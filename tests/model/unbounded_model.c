@@ -144,7 +144,7 @@ static void a_cancelled_receive_loses_nothing(void)
     model_thread a = model_start_named(send_try, &numbers[0], "sender");
     hand_begin(&hand);
     future = blz_receiver_recv(&op, &rx, &value);
-    if (future->ops->poll(future, &hand.cx) == BLZ_PENDING) {
+    if (blz_is_pending(future->ops->poll(future, &hand.cx))) {
         future->ops->cancel(future, &hand.cx);
         hand_await(&hand, future);
     }

@@ -149,7 +149,7 @@ static void a_cancelled_wait_loses_no_change(void)
     hand_begin(&hand);
     blz_future *changed = blz_watch_changed(&op, &receivers[0]);
     model_thread sender = model_start_named(send_all, &tx, "sender");
-    if (changed->ops->poll(changed, &hand.cx) != BLZ_READY) {
+    if (blz_is_pending(changed->ops->poll(changed, &hand.cx))) {
         changed->ops->cancel(changed, &hand.cx);
         hand_await(&hand, changed);
     }

@@ -298,7 +298,7 @@ static blz_poll cancelled_first_poll(blz_future *self, blz_cx *cx)
         self->result = 1;
         inner->ops->cancel(inner, cx);
     }
-    if (inner->ops->poll(inner, cx) == BLZ_PENDING)
+    if (blz_is_pending(inner->ops->poll(inner, cx)))
         return BLZ_PENDING;
     return blz_future_done(self, inner->result);
 }
@@ -307,12 +307,12 @@ static blz_poll cancelled_soon_poll(blz_future *self, blz_cx *cx)
 {
     blz_future *inner = self->child;
 
-    if (inner->ops->poll(inner, cx) == BLZ_READY)
+    if (blz_is_ready(inner->ops->poll(inner, cx)))
         return blz_future_done(self, inner->result);
     if (self->result == 0) {
         self->result = 1;
         inner->ops->cancel(inner, cx);
-        if (inner->ops->poll(inner, cx) == BLZ_READY)
+        if (blz_is_ready(inner->ops->poll(inner, cx)))
             return blz_future_done(self, inner->result);
     }
     return BLZ_PENDING;

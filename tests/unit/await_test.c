@@ -371,7 +371,7 @@ static blz_poll pair_poll(blz_future *self, blz_cx *cx)
 
     for (int i = 0; i < 2; i++)
         if (!pair->done[i])
-            pair->done[i] = pair->both[i]->ops->poll(pair->both[i], cx) == BLZ_READY;
+            pair->done[i] = blz_is_ready(pair->both[i]->ops->poll(pair->both[i], cx));
     return pair->done[0] && pair->done[1] ? blz_future_done(self, 0) : BLZ_PENDING;
 }
 
@@ -426,7 +426,7 @@ static blz_poll branch_of_poll(blz_future *self, blz_cx *cx)
 
     if (branch->polls++ == 1)
         blz_cancel_branch(branch->inner, cx);
-    if (blz_poll_branch(branch->inner, cx) == BLZ_PENDING)
+    if (blz_is_pending(blz_poll_branch(branch->inner, cx)))
         return branch->polls < 2 ? blz_cx_yield(cx) : BLZ_PENDING;
     return blz_future_done(self, branch->inner->result);
 }

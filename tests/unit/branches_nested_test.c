@@ -18,7 +18,7 @@ static blz_poll counted_poll(blz_future *future, blz_cx *cx)
     struct counted *self = (struct counted *)future;
 
     self->polls++;
-    if (future->child->ops->poll(future->child, cx) == BLZ_PENDING)
+    if (blz_is_pending(future->child->ops->poll(future->child, cx)))
         return BLZ_PENDING;
     return blz_future_done(future, future->child->result);
 }
@@ -246,11 +246,11 @@ static blz_poll pair_poll(blz_future *future, blz_cx *cx)
     for (int i = 0; i < 2; i++) {
         blz_future *half = &self->select[i].future;
 
-        if (self->left[i] == 0 || half->ops->poll(half, cx) == BLZ_PENDING)
+        if (self->left[i] == 0 || blz_is_pending(half->ops->poll(half, cx)))
             continue;
         if (--self->left[i] > 0) {
             half = make_half(self, i);
-            (void)!half->ops->poll(half, cx); /* it never is ready at once */
+            (void)half->ops->poll(half, cx); /* it never is ready at once */
         }
     }
     if (self->left[0] || self->left[1])
@@ -320,7 +320,7 @@ static blz_poll throttle_poll(blz_future *future, blz_cx *cx)
 
     if (!self->waker.ops)
         self->waker = blz_cx_waker(cx);
-    if (!self->open || future->child->ops->poll(future->child, cx) == BLZ_PENDING)
+    if (!self->open || blz_is_pending(future->child->ops->poll(future->child, cx)))
         return BLZ_PENDING;
     blz_waker_drop(&self->waker);
     return blz_future_done(future, future->child->result);

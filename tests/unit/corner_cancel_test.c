@@ -264,7 +264,7 @@ static blz_poll gives_up_poll(blz_future *future, blz_cx *cx)
 {
     struct gives_up *self = (struct gives_up *)future;
 
-    if (blz_poll_branch(&self->inner.blz_frame, cx) == BLZ_READY)
+    if (blz_is_ready(blz_poll_branch(&self->inner.blz_frame, cx)))
         return blz_future_done(future, self->inner.blz_frame.result);
     if (self->gave_up)
         return BLZ_PENDING;

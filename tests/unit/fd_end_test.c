@@ -165,9 +165,9 @@ struct looks_late {
 BLZ_ASYNC(looks_late)
 {
     BLZ_BEGIN;
-    check(blz_poll_branch(blz_fd_readable(&self->io, &self->fd), cx) == BLZ_PENDING);
+    check(blz_is_pending(blz_poll_branch(blz_fd_readable(&self->io, &self->fd), cx)));
     BLZ_AWAIT(self->rc, gate_enter(&self->op, self->gate));
-    check(blz_poll_branch(&self->io.future, cx) == BLZ_READY);
+    check(blz_is_ready(blz_poll_branch(&self->io.future, cx)));
     BLZ_END(self->io.future.result);
 }
 

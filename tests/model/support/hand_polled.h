@@ -50,7 +50,7 @@ static inline void hand_wait(hand_polled *hand)
 /* Polls until it is ready; one that yields is polled again when others have run. */
 static inline int64_t hand_await(hand_polled *hand, blz_future *future)
 {
-    while (future->ops->poll(future, &hand->cx) != BLZ_READY) {
+    while (blz_is_pending(future->ops->poll(future, &hand->cx))) {
         if (hand->cx.yielded) {
             hand->cx.yielded = 0;
             blz__spin_hint();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that mistakes in async functions are compile errors, with the words that we promise.
 
-Each case (*.c here) compiles cleanly without BAD, under every warning that we ask users to bear,
+Each case (*.c and *.cpp here) compiles cleanly without BAD, under every warning that we ask users to bear,
 and is rejected with BAD. Its first comment says where and how, a line for each compiler and level:
 
     gcc -O0:   switch jumps over variable initialization
@@ -27,7 +27,8 @@ STRICT = (
     "-Wall -Wextra -Wshadow -Wpedantic -Wimplicit-fallthrough -Wundef -Wcast-qual -Werror".split()
 )
 LEVELS = ["-O0", "-O2"]
-EXPECTATION = re.compile(r"^ \* (gcc|clang) (-O\d):\s+(.*\S)\s*$")
+EXPECTATION = re.compile(r"^ \* (gcc|clang|g\+\+|clang\+\+) (-O\d):\s+(.*\S)\s*$")
+CXX = {"gcc": "g++", "clang": "clang++"}
 
 
 def compile_case(case, compiler, *flags):
@@ -50,8 +51,14 @@ def expectations(case):
     return found
 
 
+def compilers_for(case, compilers):
+    if case.suffix == ".cpp":
+        return list(filter(shutil.which, (CXX.get(name, name) for name in compilers)))
+    return compilers
+
+
 def good_part(case, compiler):
-    for standard in ("c11", "gnu11"):
+    for standard in ("c++17",) if case.suffix == ".cpp" else ("c11", "gnu11"):
         for level in LEVELS:
             for include in ("-I", "-isystem"):
                 flags = [f"-std={standard}", level, include, str(INCLUDE), *STRICT]
@@ -75,7 +82,7 @@ def table(cases, compilers):
     print("case".ljust(26), *(f"{c} {level}".ljust(10) for c in compilers for level in LEVELS))
     for case in cases:
         cells = []
-        for compiler in compilers:
+        for compiler in compilers_for(case, compilers):
             for level in LEVELS:
                 accepted, _ = compile_case(case, compiler, "-DBAD", level, "-I", str(INCLUDE))
                 cells.append(("missed" if accepted else "error").ljust(10))
@@ -84,7 +91,8 @@ def table(cases, compilers):
 
 def main():
     names = [argument for argument in sys.argv[1:] if argument != "--table"]
-    cases = [HERE / f"{name}.c" for name in names] or sorted(HERE.glob("*.c"))
+    cases = sorted(HERE.glob("*.c")) + sorted(HERE.glob("*.cpp"))
+    cases = [case for case in cases if not names or case.stem in names]
     compilers = list(filter(shutil.which, os.environ.get("COMPILERS", "gcc clang").split()))
     if not compilers:
         print("neither gcc nor clang is here")
@@ -96,7 +104,7 @@ def main():
     for case in cases:
         expected = expectations(case)
         wrong = [] if expected else ["it expects nothing"]
-        for compiler in compilers:
+        for compiler in compilers_for(case, compilers):
             wrong += good_part(case, compiler)
             for level in LEVELS:
                 if (compiler, level) in expected:

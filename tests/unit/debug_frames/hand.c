@@ -23,7 +23,7 @@ int64_t hand_run(blz_future *future)
 {
     for (int i = 0; i < PATIENCE; i++) {
         blz_cx cx = hand_cx(future);
-        if (future->ops->poll(future, &cx) == BLZ_READY)
+        if (blz_is_ready(future->ops->poll(future, &cx)))
             return future->result;
     }
     fprintf(stderr, "`%s` does not become ready\n", future->ops->name);
