@@ -26,6 +26,11 @@ if(BLITZ_SANITIZE)
     endif()
 endif()
 
+# Where asserts are on, a task that waits for nothing is a panic: src/task/waits.h.
+if(BLITZ_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_compile_definitions(blitz_dev INTERFACE BLZ_CHECK_WAITS)
+endif()
+
 add_library(blitz_internal INTERFACE)
 target_include_directories(blitz_internal INTERFACE
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)

@@ -208,7 +208,10 @@ BLZ_API void blz_future_cancel(blz_future *future, blz_cx *cx);
 /* Ready with a value. */
 BLZ_API blz_future *blz_ready(blz_future *op, int64_t value);
 
-/* Never ready; ends when cancelled. Interruptible. */
+/*
+ * Never ready; ends when cancelled. Interruptible. For a task that waits for its cancellation: a
+ * poll function that returns BLZ_PENDING and keeps no waker is a panic in debug builds.
+ */
 BLZ_API blz_future *blz_pending(blz_future *op);
 
 /* Lets other tasks run, and the I/O driver look for events. */

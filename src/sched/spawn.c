@@ -64,6 +64,7 @@ static inline int prepare(blz_task *task, const blz_spawn_args *args, const void
             return rc;
     }
     uint64_t state = task_state_new(args->handle || args->scope, args->local);
+    task_holders_init(task, args->handle || args->scope);
     if (args->handle)
         *args->handle = (blz_handle){task, 0};
     if (blz_unlikely(args->scope != NULL))
@@ -106,6 +107,7 @@ static inline int spawn_plain(blz_worker *w, const void *frame, size_t size, siz
     blz__task_init(task, frame, size, origin, next_id(w));
     if (handle)
         *handle = (blz_handle){task, 0};
+    task_holders_init(task, handle != NULL);
     /* release: pairs with the acquire of whoever polls it, or of a dump that claims it */
     blz__store(&task->state, task_state_new(handle != NULL, false), RELEASE);
     blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
@@ -184,6 +186,7 @@ static int spawn_remote_plain(blz_rt *rt, const void *frame, size_t size, size_t
         stamp_foreign(rt, task, id);
         if (handle)
             *handle = (blz_handle){task, 0};
+        task_holders_init(task, handle != NULL);
         blz__store(&task->state, task_state_new(handle != NULL, false), RELEASE); /* see prepare */
         if (trace_watched(TRACE_QUEUE))
             inject_watched(&rt->inject, task);

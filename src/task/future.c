@@ -165,6 +165,30 @@ blz_poll blz_await_refused_(blz_future *child, blz_cx *cx)
 
 /* ---- Mistakes in the async form that no compiler finds ---- */
 
+/* The innermost async function of the chain: its line is where it waits. */
+static const blz_future *innermost_frame(const blz_future *root, const blz_future **leaf)
+{
+    const blz_future *frame = root;
+
+    for (const blz_future *f = root; f; f = f->child) {
+        *leaf = f;
+        if (f->ops->file)
+            frame = f;
+    }
+    return frame;
+}
+
+void blz__task_waits_for_nothing(const blz_future *root)
+{
+    const blz_future *leaf = root, *frame = innermost_frame(root, &leaf);
+
+    if (!frame->ops->file)
+        blz__panic("`%s` returned BLZ_PENDING and waits for nothing: it holds no waker of its task",
+                   leaf->ops->name);
+    blz__panic("`%s` (%s:%u) waits for nothing: `%s` returned BLZ_PENDING and holds no waker",
+               frame->ops->name, frame->ops->file, frame->line, leaf->ops->name);
+}
+
 void blz_bad_resume_(const blz_future *self)
 {
     const blz_future_ops *ops = self->ops;

@@ -17,7 +17,7 @@
 
 static inline void drop_ref(blz_task *task)
 {
-    if (task_state_is_last(&task->state) || task_state_unref(&task->state, 1))
+    if (task_state_is_last(&task->state) || task_unhold(task))
         blz__task_destroy(task);
 }
 

@@ -31,10 +31,17 @@ struct blz_task {
     uint64_t stamp;
     uint32_t polls;
     uint32_t busy;
+#ifdef BLZ_CHECK_WAITS
+    uint32_t holders; /* see waits.h */
+    uint32_t padding[3];
+#endif
     blz_future root[];
 };
 
+#ifndef BLZ_CHECK_WAITS
 _Static_assert(sizeof(struct blz_task) == 64, "the header is a cache line");
+#endif
+_Static_assert(offsetof(struct blz_task, root) % 16 == 0, "frames are aligned to 16 bytes");
 
 /* The unit of `busy`. */
 enum { TASK_BUSY_NS = 16384 };

@@ -35,12 +35,34 @@ blz_future *blz_ready(blz_future *op, int64_t value)
 
 /* ---- Pending ---- */
 
-enum { PENDING_CANCELLED = 1 };
+/* It holds a waker that is never used, in `result`: a task that waits for a cancellation only means
+ * to (see task/waits.h). Without a task there is none. */
+enum { PENDING_FRESH, PENDING_WAITING, PENDING_CANCELLED };
+
+static void pending_wait(blz_future *self, blz_cx *cx)
+{
+    self->line = PENDING_WAITING;
+    if (cx->task)
+        self->result = (intptr_t)blz_cx_waker(cx).data;
+}
+
+static void pending_drop_waker(blz_future *self, blz_cx *cx)
+{
+    blz_waker waker = {cx->task, &blz__task_waker_ops};
+
+    if (self->result)
+        task_waker_give_back(cx, &waker);
+}
 
 static blz_poll pending_poll(blz_future *self, blz_cx *cx)
 {
-    (void)cx;
-    return self->line == PENDING_CANCELLED ? blz_future_done(self, -ECANCELED) : BLZ_PENDING;
+    if (self->line == PENDING_CANCELLED) {
+        pending_drop_waker(self, cx);
+        return blz_future_done(self, -ECANCELED);
+    }
+    if (self->line == PENDING_FRESH)
+        pending_wait(self, cx);
+    return BLZ_PENDING;
 }
 
 static void pending_cancel(blz_future *self, blz_cx *cx)

@@ -91,19 +91,25 @@ void blz__task_destroy(blz_task *task)
 
 blz_task *blz_task_ref(blz_task *task)
 {
-    task_state_ref(&task->state, 1);
+    task_hold(task);
     return task;
 }
 
 void blz_task_unref(blz_task *task)
 {
-    if (task && task_state_unref(&task->state, 1))
+    if (task && task_unhold(task))
         blz__task_destroy(task);
 }
 
 void blz_task_cancel(blz_task *task)
 {
     task_act(task, task_state_cancel(&task->state));
+}
+
+static void drop_waker(blz_task *task)
+{
+    if (task_state_unref(&task->state, 1))
+        blz__task_destroy(task);
 }
 
 static void waker_wake(void *data)
@@ -119,12 +125,12 @@ static void waker_wake_by_ref(void *data)
 
 static void waker_clone(void *data)
 {
-    blz_task_ref(data);
+    task_state_ref(&((blz_task *)data)->state, 1);
 }
 
 static void waker_drop(void *data)
 {
-    blz_task_unref(data);
+    drop_waker(data);
 }
 
 const blz_waker_ops blz__task_waker_ops = {waker_wake, waker_wake_by_ref, waker_clone, waker_drop};
@@ -160,12 +166,12 @@ static void branch_wake_high_by_ref(void *data)
 
 static void branch_clone(void *data)
 {
-    blz_task_ref(branch_waker_task(data));
+    task_state_ref(&branch_waker_task(data)->state, 1);
 }
 
 static void branch_drop(void *data)
 {
-    blz_task_unref(branch_waker_task(data));
+    drop_waker(branch_waker_task(data));
 }
 
 _Static_assert(TASK_GROUP_COUNT == 2 * BRANCH_WAKER_TAGS, "one kind of waker for each half");

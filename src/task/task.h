@@ -9,6 +9,7 @@
 #include "task/header.h"
 #include "task/heap.h"
 #include "task/state.h"
+#include "task/waits.h"
 
 /* ---- ext: what only some tasks have (name, task-locals) ---- */
 

@@ -144,6 +144,8 @@ static void poll_until_ready(struct thread_wait *wait, blz_future *future, int64
             wait->cx.budget = UINT32_MAX;
             blz__thread_yield();
         } else {
+            if (deadline_ns == INT64_MAX && blz__load(&wait->word, RELAXED) == 0)
+                blz__task_waits_for_nothing(future); /* no waker: the thread would sleep for ever */
             sleep_until(wait, deadline_ns);
         }
         cancel_if_late(wait, future, &deadline_ns);

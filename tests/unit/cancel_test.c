@@ -175,8 +175,12 @@ static blz_poll slow_leaf_poll(blz_future *future, blz_cx *cx)
 {
     struct slow_leaf *leaf = (struct slow_leaf *)future;
 
-    if (leaf->told && leaf->polls_left-- == 0)
+    if (leaf->told && leaf->polls_left-- == 0) {
+        blz_waker_drop(&leaf->waker);
         return blz_future_done(future, -ECANCELED);
+    }
+    if (!leaf->waker.ops)
+        leaf->waker = blz_cx_waker(cx); /* that nobody uses: it only waits to be cancelled */
     return leaf->told ? blz_cx_yield(cx) : BLZ_PENDING;
 }
 

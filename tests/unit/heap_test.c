@@ -286,7 +286,8 @@ static void several_threads_give_back_while_the_owner_takes(void **state)
         threads[t] = start_thread(churn_remotely, blocks[t]);
     for (int i = 0; i < EACH; i++)
         for (int t = 0; t < FREERS; t++)
-            __atomic_store_n(&blocks[t][i], take(64 + (size_t)(i % 20) * 32), __ATOMIC_RELEASE);
+            __atomic_store_n(&blocks[t][i], take(sizeof(blz_task) + (size_t)(i % 20) * 32),
+                             __ATOMIC_RELEASE);
     for (int t = 0; t < FREERS; t++)
         join_thread(threads[t]);
     end();
@@ -308,7 +309,7 @@ static void a_walk_visits_every_live_block_once(void **state)
     (void)state;
     begin(test_memory());
     for (int i = 0; i < BLOCKS; i++) {
-        blocks[i] = take(64 + (size_t)i * 30);
+        blocks[i] = take(sizeof(blz_task) + (size_t)i * 30);
         blocks[i]->state = 1;
     }
     blz__heap_walk(&heap, count_live, &live);

@@ -72,6 +72,13 @@ static void not_here(const char *what)
     exit(2);
 }
 
+const blz_waker_ops blz__task_waker_ops;
+
+void blz__task_waker_drop(blz_cx *cx, blz_waker *waker)
+{
+    (void)cx, (void)waker;
+}
+
 blz_waker blz_cx_waker(blz_cx *cx)
 {
     (void)cx;
