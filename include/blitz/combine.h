@@ -21,6 +21,8 @@
  *     }
  *
  * What they have in common:
+ * - Each branch is a future of its own, in memory of its own. The same one twice (one blz_io for a
+ *   read and a write, say) and NULL abort.
  * - Nothing is allocated, and no task is made: the branches run within the awaiting task, one at a
  *   time.
  * - What a branch ends with is in its own `result`, whether or not the combinator waited for it.

@@ -18,6 +18,7 @@
 
 #include "base/cacheline.h"
 #include "channel/cell.h"
+#include "channel/handle.h"
 #include "sync/sync.h"
 
 #include <blitz/broadcast.h>

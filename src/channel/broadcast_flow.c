@@ -149,6 +149,7 @@ int64_t blz_broadcast_send(const blz_broadcast_sender *tx, const void *elem)
     blz_broadcast *b = tx->channel;
     uint64_t pos;
 
+    check_handle(b, "a broadcast channel");
     blz__lock_acquire(&b->lock);
     if (blz_unlikely((b->tail & TAIL_CLOSED) || b->nr_receivers == 0))
         return refuse(b, elem);
@@ -186,6 +187,8 @@ enum { NOTHING = 1 }; /* to be received: not an error that a copy function could
 static int receive(blz_broadcast_receiver *rx, void *elem)
 {
     blz_broadcast *b = rx->channel;
+
+    check_handle(b, "a broadcast channel");
     /* acquire: the slot, what was before the close; pairs with finish_sending, close_locked */
     uint64_t tail = blz__load(&b->tail, ACQUIRE), pos = rx->next;
     int rc;

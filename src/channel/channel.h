@@ -48,6 +48,7 @@
 #include "base/cacheline.h"
 #include "base/light.h"
 #include "base/lock.h"
+#include "channel/handle.h"
 #include "sync/sync.h"
 
 #include <blitz/channel.h>

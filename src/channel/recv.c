@@ -15,6 +15,7 @@
 
 blz_slot_ blz_channel_take_(blz_channel *ch)
 {
+    check_handle(ch, "a channel");
     return store_take(ch);
 }
 

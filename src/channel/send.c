@@ -15,6 +15,7 @@
 
 blz_slot_ blz_channel_claim_(blz_channel *ch)
 {
+    check_handle(ch, "a channel");
     if (is_unbounded(ch))
         return chain_claim(ch, CLOSED | RECV_WAIT);
     return ring_claim(ch, CLOSED | SEND_WAIT | RECV_WAIT);

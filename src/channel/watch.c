@@ -207,6 +207,7 @@ static void publish(blz_watch *w, const void *value)
 /* Takes the lock. False: closed, and it has been released. */
 static bool lock_open(blz_watch *w)
 {
+    check_handle(w, "a watch channel");
     blz__lock_acquire(&w->lock);
     if (!(w->version & VERSION_CLOSED))
         return true;

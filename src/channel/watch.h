@@ -17,6 +17,7 @@
 
 #include "base/cacheline.h"
 #include "channel/cell.h"
+#include "channel/handle.h"
 #include "sync/sync.h"
 
 #include <blitz/watch.h>
@@ -47,6 +48,7 @@ struct blz_watch {
 
 static inline uint64_t watch_version(const blz_watch *w)
 {
+    check_handle(w, "a watch channel");
     /* acquire: the value, what was before the close; pairs with publish, close_locked */
     return blz__load(&w->version, ACQUIRE);
 }

@@ -288,9 +288,30 @@ bool blz__branches_were_stopped(const blz_branches *op)
     return false;
 }
 
+/*
+ * One future twice would be polled by two branches that do not know of each other: the second would
+ * wait for ever, or be polled after its end. Each future is marked, so that a second visit is seen,
+ * and the marks are removed. The mark is a bit that is clear in a future before its first poll.
+ */
+static void check_list(const char *name, blz_future *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (blz_unlikely(!list[i]))
+            blz__panic("branch %zu of `%s` is NULL", i, name);
+        if (blz_unlikely(list[i]->flags & BLZ_FUTURE_FRESH_))
+            blz__panic("branch %zu of `%s`, a `%s`, is in it twice: each branch needs an "
+                       "operation of its own",
+                       i, name, list[i]->ops->name);
+        list[i]->flags |= BLZ_FUTURE_FRESH_;
+    }
+    for (size_t i = 0; i < count; i++)
+        list[i]->flags &= ~BLZ_FUTURE_FRESH_;
+}
+
 blz_future *blz__branches_init(blz_branches *op, const blz_future_ops *ops, blz_future **list,
                                size_t count, int none)
 {
+    check_list(ops->name, list, count);
     op->future = (blz_future){.ops = ops, .flags = BLZ_FUTURE_ALWAYS};
     op->list = list;
     op->live = op->due = 0;

@@ -20,6 +20,8 @@
  */
 #include "sync/token.h"
 
+#include "base/panic.h"
+
 #include <blitz/async.h>
 #include <blitz/look.h>
 
@@ -193,6 +195,8 @@ blz_future *blz_token_guard(blz_token_guard_op *op, blz_token *token, blz_future
                                        .cancel = guard_cancel,
                                        .look = guard_look};
 
+    if (blz_unlikely(!inner))
+        blz__panic("the future inside of `token_guard` is NULL");
     op->future =
         (blz_future){.ops = &ops, .child = inner, .flags = inner->flags & BLZ_FUTURE_ALWAYS};
     op->waiter.state = WAITER_IDLE;

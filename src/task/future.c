@@ -57,6 +57,14 @@ static void deliver(blz_future *branch, blz_cx *cx)
     blz_future_cancel(branch, cx);
 }
 
+/* Nobody else may poll it: the same future is in two places of one task, or of two. */
+static BLZ_NORETURN BLZ_COLD void polled_after_ready(const blz_future *future)
+{
+    blz__panic("`%s` was polled again after it was ready: it is awaited in two places, or was not "
+               "made anew",
+               future->ops->name);
+}
+
 /* Makes the branch the scope; gives the one around it. */
 static blz_future *enter(blz_future *branch, blz_cx *cx)
 {
@@ -72,6 +80,8 @@ blz_poll blz_poll_branch(blz_future *branch, blz_cx *cx)
 {
     blz_future *outer = enter(branch, cx);
 
+    if (blz_unlikely(branch->line == BLZ_LINE_DONE))
+        polled_after_ready(branch);
     if (blz_unlikely(branch->flags & BLZ_FUTURE_CANCELLED))
         deliver(branch, cx);
     blz_poll poll = branch->ops->poll(branch, cx);

@@ -63,9 +63,20 @@ void blz_handle_cancel(blz_handle *handle)
 
 enum { JOIN_START, JOIN_WAITING, JOIN_CANCELLED };
 
+/* The slot is for one: a handle is used by one task or thread at a time. */
+static void check_no_joiner(const blz_task *task)
+{
+    uint64_t state = blz__load(&task->state, RELAXED);
+
+    if (blz_unlikely((state & (TASK_JOIN | TASK_COMPLETE)) == TASK_JOIN))
+        blz__panic("the end of `%s` is awaited twice: only one task or thread may use a handle",
+                   task->root->ops->name);
+}
+
 /* Leaves our waker in the task's slot. False: the task is complete. */
 static bool leave_waker(blz_task *task, blz_waker waker)
 {
+    check_no_joiner(task);
     blz__plain_write(&task->join);
     task->join = waker;
     if (task_state_set_join(&task->state))
@@ -232,6 +243,7 @@ int blz_task_on_done(blz_handle *handle, void (*fn)(void *arg, int64_t result), 
     if (!hook)
         return -ENOMEM;
     *hook = (struct on_done){fn, arg};
+    check_no_joiner(task);
     blz__plain_write(&task->join);
     task->join = (blz_waker){hook, &on_done_ops.waker};
     blz__rt_expect_callback(blz__heap_rt(task));

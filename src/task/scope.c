@@ -86,6 +86,8 @@ void blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total, uint64_t s
     struct scope *s = scope_of(scope);
     struct link *link = (void *)((char *)task + link_offset(total));
 
+    if (blz_unlikely(!s->ended_tail))
+        blz__panic("`%s` was spawned into a scope without blz_scope_init", task->root->ops->name);
     *link = (struct link){.scope = scope, .task = task};
     blz__plain_write(&task->join);
     task->join = (blz_waker){link, &child_ops.waker};

@@ -7,6 +7,8 @@
  * once it is ready, by making it anew.
  */
 #include "task/future.h"
+
+#include "base/panic.h"
 #include "task/task.h"
 
 #include <blitz/runtime.h>
@@ -136,6 +138,8 @@ static blz_poll map_poll(blz_future *self, blz_cx *cx)
 /* A future around another one, which is refused only if the inner one may be. */
 static blz_future wrapper_of(const blz_future_ops *ops, blz_future *inner)
 {
+    if (blz_unlikely(!inner))
+        blz__panic("the future inside of `%s` is NULL", ops->name);
     return (blz_future){.ops = ops, .child = inner, .flags = inner->flags & BLZ_FUTURE_ALWAYS};
 }
 

@@ -98,6 +98,8 @@ static const blz_future_ops timeout_ops = {.name = "timeout",
 
 static inline blz_future *make(blz_timeout *op, uint32_t line, int64_t asked, blz_future *inner)
 {
+    if (blz_unlikely(!inner))
+        blz__panic("the future inside of `timeout` is NULL");
     op->future = (blz_future){.ops = &timeout_ops,
                               .child = inner,
                               .line = line,
