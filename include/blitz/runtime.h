@@ -143,7 +143,9 @@ BLZ_API int64_t blz_rt_turn(blz_rt *rt);
 
 /*
  * Writes one line for each live task: id, name, state, spawn site, async backtrace, how long it has
- * waited, polls, busy time. `write` is called with each line, without newline. [any thread]
+ * waited, polls, busy time. The branches of a combinator are in braces, with their numbers:
+ * "serve at s.c:12 > select { 0: accept | 1: sleep }". `write` is called with each line, without
+ * newline. 0, or -ENOMEM; -EOWNERDEAD: in a forked child. [any thread]
  */
 BLZ_API int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg);
 

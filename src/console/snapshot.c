@@ -98,6 +98,8 @@ static void write_stack(struct text *out, const struct observed_task *task)
 
         blz__text_print(out, "%s{\"depth\":%u,\"fn\":", i ? "," : "", frame->depth);
         blz__text_json(out, frame->name, strlen(frame->name));
+        if (frame->branch >= 0)
+            blz__text_print(out, ",\"branch\":%d", frame->branch);
         if (frame->file) {
             const char *file = without_folder(frame->file);
             blz__text_add(out, ",\"at\":", 6);

@@ -3,14 +3,16 @@
  * The task dump: one line a task.
  *
  *     task 1030 "echo" waiting 1.20 s, 5 polls, 0.3 ms busy, spawned at echo.c:52: \
- *         echo at echo.c:31 > read
+ *         echo at echo.c:31 > select { 0: read | 1: timeout > recv }
  *
- * A dump never races with a poll: an idle task is claimed (its state becomes running, so that
- * nobody polls it), its chain of futures is read, and it is let go again. Of tasks that run or are
- * queued only the header is read. While the heaps are walked their locks are held, so the lines are
- * gathered first, in memory that is there before, and written and woken tasks queued afterwards. If
- * the memory does not suffice, the walk finds out how much would, and is repeated.
+ * The futures are a tree, written in one line: `>` stands before what a future awaits, and the
+ * branches of a combinator are in braces, each with its number. Branches that have ended are left
+ * out. blitz-top and gdb's `blz bt` show the same tree.
+ *
+ * The tasks come from the walk of observe.h, in steps. Between two steps no lock is held and no
+ * task is claimed: that is when lines are written.
  */
+#include "observe/observe.h"
 #include "sched/rt.h"
 
 #include <errno.h>
@@ -19,55 +21,30 @@
 #include <string.h>
 #include <unistd.h>
 
+enum {
+    STEP_TASKS = 32,  /* that a step of the walk brings */
+    DUMP_LINE = 4096, /* a longer line is cut */
+};
+
 struct dump {
-    blz_rt *rt;
-    char *text; /* lines, each ended by a 0 */
-    size_t size;
-    size_t len; /* of the text; more than the size if it did not fit */
-    double ns_per_tick;
-    uint64_t now;
-    task_list woken; /* while we had them */
+    observe_walk walk;
+    struct observed_task tasks[STEP_TASKS];
+    char line[DUMP_LINE];
+    size_t len;
 };
 
 /* ---- text ---- */
 
 static __attribute__((format(printf, 2, 3))) void add(struct dump *d, const char *fmt, ...)
 {
-    size_t room = d->len < d->size ? d->size - d->len : 0;
     va_list args;
     int len;
 
     va_start(args, fmt);
-    len = vsnprintf(room ? d->text + d->len : NULL, room, fmt, args);
+    len = vsnprintf(d->line + d->len, sizeof d->line - d->len, fmt, args);
     va_end(args);
     if (len > 0)
-        d->len += (size_t)len;
-}
-
-static void end_line(struct dump *d)
-{
-    if (d->len < d->size)
-        d->text[d->len] = '\0';
-    d->len++;
-}
-
-static void free_text(struct dump *d)
-{
-    if (d->text)
-        blz__rt_free(d->rt, d->text, d->size, 1);
-    d->text = NULL;
-    d->size = 0;
-}
-
-/* Room for what the last walk wanted, and for some tasks more. False: no memory. */
-static bool make_room(struct dump *d)
-{
-    size_t size = d->len + d->len / 4 + 4096;
-
-    free_text(d);
-    d->text = blz__rt_alloc(d->rt, size, 1);
-    d->size = d->text ? size : 0;
-    return d->text != NULL;
+        d->len += (size_t)len < sizeof d->line - d->len ? (size_t)len : sizeof d->line - d->len - 1;
 }
 
 static void add_duration(struct dump *d, double ns)
@@ -80,106 +57,106 @@ static void add_duration(struct dump *d, double ns)
         add(d, "%.2f s", ns / 1e9);
 }
 
-/* ---- a task ---- */
-
 static const char *without_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-static void add_backtrace(struct dump *d, const blz_task *task)
-{
-    const char *separator = ": ";
+/* ---- the tree ---- */
 
-    blz__plain_read(&task->root->child); /* the frame is ours */
-    for (const blz_future *f = task->root; f; f = f->child) {
-        add(d, "%s%s", separator, f->ops->name);
-        if (f->ops->file && f->line != 0 && f->line != BLZ_LINE_DONE)
-            add(d, " at %s:%u", without_folder(f->ops->file), f->line);
-        separator = " > ";
+/* Depths of the combinators' branches that are open, outermost first. */
+struct braces {
+    uint16_t depth[OBSERVE_FRAMES];
+    uint32_t count;
+};
+
+/* Before a branch: ends what is open inside of it, and begins or goes on with its combinator. */
+static void add_branch(struct dump *d, struct braces *open, const struct observed_frame *frame)
+{
+    while (open->count > 0 && open->depth[open->count - 1] > frame->depth) {
+        add(d, " }");
+        open->count--;
     }
+    if (open->count > 0 && open->depth[open->count - 1] == frame->depth) {
+        add(d, " | ");
+    } else {
+        add(d, " { ");
+        open->depth[open->count++] = frame->depth;
+    }
+    add(d, "%d: ", frame->branch);
 }
 
-/* "fn at /path/file.c:12": the function is the default name. */
-static void add_line(struct dump *d, const blz_task *task, const char *state, bool claimed)
+static void add_tree(struct dump *d, const struct observed_task *task)
 {
-    const char *given = task_given_name(task);
-    const char *origin = blz__task_origin(task), *place = strstr(origin, " at ");
-    int name_len = place ? (int)(place - origin) : (int)strlen(origin);
-    uint64_t since = blz__load(&task->stamp, RELAXED);
+    struct braces open = {.count = 0};
 
-    if (given)
-        add(d, "task %llu \"%s\" %s", (unsigned long long)blz_task_id(task), given, state);
-    else
-        add(d, "task %llu \"%.*s\" %s", (unsigned long long)blz_task_id(task), name_len, origin,
-            state);
-    if (since > 1 && d->now > since) {
-        add(d, " ");
-        add_duration(d, (double)(d->now - since) * d->ns_per_tick);
+    for (uint32_t i = 0; i < task->nr_frames; i++) {
+        const struct observed_frame *frame = &task->frames[i];
+
+        if (frame->branch >= 0)
+            add_branch(d, &open, frame);
+        else
+            add(d, i ? " > " : ": ");
+        add(d, "%s", frame->name);
+        if (frame->file)
+            add(d, " at %s:%u", without_folder(frame->file), frame->line);
+        if (i == 0 && task->omitted)
+            add(d, " > (%u more)", task->omitted);
     }
-    add(d, ", %u polls, ", blz__load(&task->polls, RELAXED));
-    add_duration(d, (double)blz__load(&task->busy, RELAXED) * TASK_BUSY_NS);
+    while (open.count-- > 0)
+        add(d, " }");
+}
+
+/* ---- a task ---- */
+
+static const char *state_of(const struct observed_task *task)
+{
+    if (task->state == OBSERVE_RUNNING)
+        return "running";
+    if (task->state == OBSERVE_QUEUED)
+        return "queued";
+    return task->cancelled ? "cancelled, waiting" : "waiting";
+}
+
+static void write_task(struct dump *d, const struct observed_task *task)
+{
+    const char *place = strstr(task->origin, " at ");
+
+    d->len = 0;
+    add(d, "task %llu \"%s\" %s", (unsigned long long)task->id, task->name, state_of(task));
+    if (task->since_ns > 0) {
+        add(d, " ");
+        add_duration(d, (double)task->since_ns);
+    }
+    add(d, ", %u polls, ", task->polls);
+    add_duration(d, (double)task->busy_ns);
     add(d, " busy");
     if (place)
         add(d, ", spawned at %s", without_folder(place + 4));
-    if (claimed)
-        add_backtrace(d, task);
-    end_line(d);
-}
-
-/* A task that runs another one, which it joins, counts as queued meanwhile. */
-static bool is_polled(const blz_rt *rt, const blz_task *task)
-{
-    for (uint32_t i = 0; i < rt->nr_workers; i++)
-        /* relaxed: it is a guess, and nothing is read through it */
-        if (blz__load(&rt->workers[i].current, RELAXED) == task)
-            return true;
-    return false;
-}
-
-static void visit(void *arg, blz_task *task)
-{
-    struct dump *d = arg;
-    uint64_t state = blz__load(&task->state, ACQUIRE);
-
-    if (task_state_refs(state) == 0 || (state & TASK_COMPLETE))
-        return;
-    if (task_state_claim(&task->state)) {
-        add_line(d, task, state & TASK_CANCEL ? "cancelled, waiting" : "waiting", true);
-        if (task_state_unclaim(&task->state) == TASK_QUEUE)
-            task_list_append(&d->woken, task);
-    } else {
-        add_line(d, task, is_polled(d->rt, task) ? "running" : "queued", false);
-    }
-}
-
-static void walk(struct dump *d)
-{
-    blz_rt *rt = d->rt;
-
-    d->len = 0;
-    d->now = blz__clock_ticks(&rt->clock);
-    blz__rt_walk(rt, visit, d);
-    for (blz_task *task = task_list_take(&d->woken); task; task = task_list_take(&d->woken))
-        blz__sched_queue(task);
+    add_tree(d, task);
 }
 
 int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg)
 {
-    struct dump d = {.rt = rt};
+    struct dump *d;
+    bool more = true;
 
     if (rt_is_forked(rt))
         return -EOWNERDEAD;
-    d.ns_per_tick = blz__clock_ns_per_tick(&rt->clock);
-    do {
-        if (!make_room(&d))
-            return -ENOMEM;
-        walk(&d);
-    } while (d.len > d.size);
-    for (size_t at = 0; at < d.len; at += strlen(d.text + at) + 1)
-        write(arg, d.text + at);
-    free_text(&d);
+    d = blz__rt_alloc(rt, sizeof *d, _Alignof(struct dump));
+    if (!d)
+        return -ENOMEM;
+    blz__observe_begin(&d->walk, rt);
+    while (more) {
+        size_t count = blz__observe_step(&d->walk, d->tasks, STEP_TASKS, &more);
+        for (size_t i = 0; i < count; i++) {
+            write_task(d, &d->tasks[i]);
+            write(arg, d->line);
+        }
+    }
+    blz__observe_end(&d->walk);
+    blz__rt_free(rt, d, sizeof *d, _Alignof(struct dump));
     return 0;
 }
 

@@ -29,7 +29,8 @@ enum observe_state { OBSERVE_WAITING, OBSERVE_QUEUED, OBSERVE_RUNNING };
 struct observed_frame {
     const char *name, *file; /* no file: it has no lines */
     uint32_t line;
-    uint32_t depth; /* of the tree: branches have the same */
+    uint16_t depth; /* of the tree: branches have the same */
+    int16_t branch; /* its number in the combinator, if a branch begins with it; else -1 */
 };
 
 /* What a future waits for; see blitz/look.h. */

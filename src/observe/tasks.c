@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks as data; see observe.h. As in the dump (dump.c), a task that waits is claimed, so that
+ * Tasks as data; see observe.h. A task that waits is claimed, so that
  * nobody polls it, its futures are read, and it is let go; of those that run or are queued only the
  * header is read. All of it happens under the walk lock of the heap, for a bounded number of blocks
  * at a time; tasks that were woken while we had them are queued after the lock. A shutdown cancels
@@ -19,7 +19,7 @@ enum { MAX_DEPTH = 1000, MAX_BRANCHES = 64 };
 /* ---- futures ---- */
 
 /* The innermost frames are the telling ones: with too many, the first ones make room. */
-static void add_frame(struct observed_task *out, const blz_future *f, uint32_t depth)
+static void add_frame(struct observed_task *out, const blz_future *f, uint32_t depth, int branch)
 {
     struct observed_frame *frame;
 
@@ -30,7 +30,9 @@ static void add_frame(struct observed_task *out, const blz_future *f, uint32_t d
         out->omitted++;
     }
     frame = &out->frames[out->nr_frames++];
-    *frame = (struct observed_frame){.name = f->ops->name, .depth = depth};
+    *frame = (struct observed_frame){.name = f->ops->name,
+                                     .depth = (uint16_t)depth,
+                                     .branch = (int16_t)branch};
     if (f->ops->file && f->line != 0 && f->line != BLZ_LINE_DONE) {
         frame->file = f->ops->file;
         frame->line = f->line;
@@ -51,20 +53,20 @@ static void add_wait(struct observed_task *out, const blz_look *look, bool optio
 }
 
 /* A chain is followed in a loop, branches by calls: these nest as the program text does. */
-static void add_futures(struct observed_task *out, const blz_future *f, uint32_t depth,
+static void add_futures(struct observed_task *out, const blz_future *f, uint32_t depth, int branch,
                         bool optional)
 {
-    for (; f && depth < MAX_DEPTH; f = f->child, depth++) {
+    for (; f && depth < MAX_DEPTH; f = f->child, depth++, branch = -1) {
         blz_look look = {.fd = -1};
 
-        add_frame(out, f, depth);
+        add_frame(out, f, depth, branch);
         if (f->ops->look)
             f->ops->look(f, &look);
         optional |= look.any;
         add_wait(out, &look, optional || look.due_ns > 0);
         for (uint32_t i = 0; i < look.nr_branches && i < MAX_BRANCHES; i++)
             if (look.live >> i & 1)
-                add_futures(out, look.branches[i], depth + 1, optional);
+                add_futures(out, look.branches[i], depth + 1, (int)i, optional);
         if (look.nr_branches > 0)
             return;
     }
@@ -128,7 +130,7 @@ static bool visit(void *arg, blz_task *task)
         add_header(walk, out, task, state);
         out->state = OBSERVE_WAITING;
         blz__plain_read(&task->root->child); /* the frame is ours */
-        add_futures(out, task->root, 0, false);
+        add_futures(out, task->root, 0, -1, false);
         if (task_state_unclaim(&task->state) == TASK_QUEUE)
             task_list_append(&step->woken, task);
     } else {

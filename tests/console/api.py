@@ -159,6 +159,7 @@ def test_a_limit_or_a_select_makes_no_deadlock(crowd):
     assert [f["fn"] for f in task["stack"]] == \
         ["patient", "select", "timeout", "mutex_lock", "token_cancelled"], task
     assert [f["depth"] for f in task["stack"]] == [0, 1, 2, 3, 2], task
+    assert [f.get("branch") for f in task["stack"]] == [None, None, 0, None, 1], task
     assert [w["kind"] for w in task["waits"]] == ["mutex", "token"], task
     assert warnings_of(crowd, "deadlock") == []
 

@@ -124,6 +124,17 @@ def test_sorting(browser, crowd):
     assert browser.evaluate("document.querySelectorAll('[aria-sort=none]').length") == 5
 
 
+def test_branches_are_shown_as_a_tree(browser, crowd):
+    crowd.do("patient")
+    crowd.wait_for_waiting(2)
+    load(browser, crowd)
+    type_into(browser, "#find", "left philosopher")
+    shown_count(browser, "1 of 2")
+    where = column(browser, 6)[0]
+    assert where.startswith("{ 0: mutex_lock ‹ timeout | 1: token_cancelled } ‹ select ‹ patient crowd.c:")
+    crowd.do("dismiss")
+
+
 def test_filtering(browser, crowd):
     crowd.do("crowd 50")
     crowd.do("deadlock")

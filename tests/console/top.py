@@ -90,6 +90,25 @@ def test_once(crowd):
     crowd.do("unlock")
 
 
+def test_branches(crowd):
+    crowd.do("patient")
+    crowd.wait_for("waiting tasks", "/api/tasks?fresh=1&q=mutex_lock&state=waiting",
+                   lambda a: a["matched"] == 2)
+    found = run(crowd.address, "--once", "--find", "left philosopher").stdout
+    assert re.search(r" \{ 0: mutex_lock < timeout \| 1: token_cancelled \} < select < patient "
+                     r"crowd\.c:\d+$", found, re.M), found
+    crowd.do("dismiss")
+
+
+def test_help_into_a_pipe_that_is_closed(crowd):
+    there, here = os.pipe()
+    os.close(there)
+    done = subprocess.run([sys.executable, "-B", TOP, "--help"], stdout=here, text=True,
+                          stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
+    os.close(here)
+    assert done.stderr == "", done
+
+
 def test_nobody_is_there(crowd):
     result = run("127.0.0.1:1", "--once")
     assert result.returncode == 1 and result.stderr.startswith("blitz-top: 127.0.0.1:1: "), result
@@ -101,9 +120,11 @@ def test_live(crowd):
     screen = Screen(crowd.address)
     screen.wait_for(r"1-\d+ of 100 ")
     screen.press("i")
-    first = screen.wait_for(r"task\^")
+    first = screen.wait_for(r" task \^ name ")
     screen.press("i")
-    assert screen.wait_for(r"taskv") != first
+    assert screen.wait_for(r" task v name ") != first
+    screen.press("b")
+    screen.wait_for(r" busy v where")
     screen.press("\33[F")
     screen.wait_for(r"-100 of 100 ")
     screen.press("r")

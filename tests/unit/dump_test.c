@@ -109,6 +109,80 @@ static void a_waiting_task_shows_its_backtrace_with_lines(void **state)
     free_rt(rt);
 }
 
+/* ---- combinators ---- */
+
+struct chooser {
+    BLZ_FRAME;
+    int64_t rc;
+    blz_future ops[3];
+    struct inner inner;
+    blz_select_op select;
+    blz_join_op join;
+};
+
+enum { CHOOSER_LINE = __LINE__ + 6 };
+
+/* Of the join's branches the first ends at once. */
+BLZ_ASYNC(chooser)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, /* CHOOSER_LINE */
+              blz_select(&self->select, BLZ_FUTURE(self->inner, inner),
+                         blz_join(&self->join, blz_ready(&self->ops[0], 0),
+                                  blz_pending(&self->ops[1]), blz_pending(&self->ops[2]))));
+    BLZ_END(self->rc);
+}
+
+static void branches_are_shown_as_a_tree_without_those_that_have_ended(void **state)
+{
+    char tree[300];
+
+    (void)state;
+    rt = new_embedded_rt();
+    assert_int_equal(BLZ_SPAWN_ON(rt, NULL, chooser), 0);
+    turn_all(rt);
+    take_dump();
+    assert_int_equal(dump.count, 1);
+    snprintf(tree, sizeof tree,
+             ": chooser at dump_test.c:%d > select { 0: inner at dump_test.c:%d > pending "
+             "| 1: join { 1: pending | 2: pending } }",
+             CHOOSER_LINE, INNER_LINE);
+    assert_contains(dump.lines[0], tree);
+    assert_string_equal(strstr(dump.lines[0], ": chooser at"), tree);
+    free_rt(rt);
+}
+
+struct deep {
+    BLZ_FRAME;
+    int left;
+    int64_t rc;
+    blz_future op;
+    blz_box box;
+};
+
+BLZ_ASYNC(deep)
+{
+    BLZ_BEGIN;
+    if (self->left > 0)
+        BLZ_AWAIT(self->rc, BLZ_BOX(&self->box, deep, .left = self->left - 1));
+    else
+        BLZ_AWAIT(self->rc, blz_pending(&self->op));
+    BLZ_END(self->rc);
+}
+
+static void of_a_deep_chain_the_outermost_and_the_innermost_are_shown(void **state)
+{
+    (void)state;
+    rt = new_embedded_rt();
+    assert_int_equal(BLZ_SPAWN_ON(rt, NULL, deep, .left = 49), 0);
+    turn_all(rt);
+    take_dump();
+    assert_int_equal(dump.count, 1);
+    assert_contains(dump.lines[0], " > (76 more) > "); /* of 50 functions, 49 boxes and the leaf */
+    assert_contains(dump.lines[0], " > pending");
+    free_rt(rt);
+}
+
 struct is_notified {
     BLZ_FRAME;
     blz_notify *notify;
@@ -421,6 +495,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_waiting_task_shows_its_backtrace_with_lines),
+        TEST(branches_are_shown_as_a_tree_without_those_that_have_ended),
+        TEST(of_a_deep_chain_the_outermost_and_the_innermost_are_shown),
         TEST(a_queued_task_is_shown_as_queued),
         TEST(a_woken_task_is_queued_until_it_is_polled),
         TEST(a_task_that_dumps_shows_itself_as_running),

@@ -3,7 +3,9 @@
 
     blz tasks [TEXT]          every task, or those in whose line TEXT occurs
     blz bt [ID | NAME | all]  what a task awaits, innermost first; without an argument, the task
-                              that the selected thread polls
+                              that the selected thread polls. [0] and [1] are the first and the
+                              second branch of a select or join, [1.0] is the first of a combinator
+                              in the second
     blz workers               every worker: its thread, what it does, its queue
 
 They read memory and nothing else, so they work on a core file as on a live process. Everything is
@@ -23,7 +25,8 @@ RUNNING, NOTIFIED, COMPLETE, CANCEL = 0x1, 0x2, 0x4, 0x8
 REF_SHIFT = 38
 CHUNK_ALIGN = 64
 LINE_DONE = 0xFFFFFFFF
-DEEPEST = 1000  # longer chains of futures are taken for broken memory
+DEEPEST = 1000  # more futures in one task are taken for broken memory
+MAX_BRANCHES = 64
 
 
 # ---- memory ----
@@ -42,6 +45,12 @@ def text(address, limit=4096):
         return gdb.Value(address).cast(kind).string("utf-8", "replace")[:limit]
     except (gdb.error, MemoryError):
         return None
+
+
+def function(name):
+    """The address of one of the library's functions, or None: the program does not use it."""
+    symbol = gdb.lookup_global_symbol(name) or gdb.lookup_static_symbol(name)
+    return int(symbol.value().address) if symbol is not None else None
 
 
 class Layout:
@@ -79,7 +88,10 @@ class Program:
         self.all = symbol.value()
         self.task = Layout("struct blz_task", "state", "origin", "id", "polls")
         self.future = Layout("struct blz_future", "ops", "child", "line")
-        self.ops = Layout("struct blz_future_ops", "name", "file")
+        self.ops = Layout("struct blz_future_ops", "name", "file", "look")
+        self.branches = Layout("struct blz_branches", "list", "live", "count")
+        self.combinators = {function("blz__branches_look_all"), function("blz__branches_look_any")}
+        self.drain = function("drain_look")  # of both outputs of a child: src/process/output.c
         self.chunk = Layout("struct blz__chunk", "bump", "block_size", "next_all")
         self.ext = Layout("struct task_ext", "origin", "name")
         self.name_at = gdb.lookup_type("struct task_name")["text"].bitpos // 8
@@ -123,6 +135,17 @@ class Program:
             chunk = self.chunk.get(head, "next_all")
 
 
+class Future:
+    """`path`: the number of the branch in each combinator around it."""
+
+    def __init__(self, address, path, name, place, is_async):
+        self.address, self.path, self.name = address, path, name
+        self.place, self.is_async = place, is_async
+
+    def __str__(self):
+        return f"{self.name} at {self.place}" if self.place else self.name
+
+
 class Task:
     def __init__(self, program, address, memory, base, polled):
         self.program = program
@@ -149,36 +172,64 @@ class Task:
         cancelled = "cancelled, " if self.word & CANCEL else ""
         return cancelled + ("queued" if self.word & (RUNNING | NOTIFIED) else "waiting")
 
-    def chain(self):
-        """(address, name, place, is an async function) of each future, from the outermost on."""
-        program, address = self.program, self.address + self.program.task.size
-        for _ in range(DEEPEST):
-            if not address:
-                return
-            try:
-                future = read(address, program.future.size)
-                ops = read(program.future.get(future, "ops"), program.ops.size)
-            except gdb.MemoryError:
-                yield address, "(memory that cannot be read)", "", False
-                return
-            file, line = program.text(program.ops.get(ops, "file")), program.future.get(future, "line")
-            place = ""
-            if file and line not in (0, LINE_DONE):
-                place = f"{file.rpartition('/')[2]}:{line}"
-            yield address, program.text(program.ops.get(ops, "name")) or "?", place, bool(file)
-            address = program.future.get(future, "child")
-        yield address, "(and so on: more than a thousand deep)", "", False
+    def future(self, address, path):
+        """The future at an address, and the addresses of what it awaits, each with its path."""
+        program = self.program
+        try:
+            future = read(address, program.future.size)
+            ops = read(program.future.get(future, "ops"), program.ops.size)
+            awaited = self.branches(address, program.ops.get(ops, "look"), path)
+        except gdb.MemoryError:
+            return Future(address, path, "(memory that cannot be read)", "", False), []
+        child = program.future.get(future, "child")
+        if awaited is None:
+            awaited = [(child, path)] if child else []
+        file, line = program.text(program.ops.get(ops, "file")), program.future.get(future, "line")
+        place = ""
+        if file and line not in (0, LINE_DONE):
+            place = f"{file.rpartition('/')[2]}:{line}"
+        name = program.text(program.ops.get(ops, "name")) or "?"
+        return Future(address, path, name, place, bool(file)), awaited
+
+    def branches(self, address, look, path):
+        """(address, path) of each branch that is not ready; None if this is no combinator."""
+        program = self.program
+        if look and look == program.drain:
+            drain = gdb.Value(address).cast(gdb.lookup_type("struct drain").pointer())
+            found = [(i, int(drain["reads"][i])) for i in (0, 1) if drain["streams"][i]["reads"]]
+        elif look and look in program.combinators:
+            op = read(address, program.branches.size)
+            live, count = program.branches.get(op, "live"), program.branches.get(op, "count")
+            pointers = read(program.branches.get(op, "list"), 8 * min(count, MAX_BRANCHES))
+            found = [(i, pointer) for i, (pointer,) in enumerate(struct.iter_unpack("<Q", pointers))
+                     if live >> i & 1]
+        else:
+            return None
+        return [(pointer, path + (i,)) for i, pointer in found]
+
+    def tree(self):
+        """Every future that is awaited: each combinator after its branches, innermost first."""
+        last_first, due = [], [(self.address + self.program.task.size, ())]
+        while due:
+            if len(last_first) == DEEPEST:
+                last_first.append(Future(0, (), "(and so on: more than a thousand)", "", False))
+                break
+            future, awaited = self.future(*due.pop())
+            last_first.append(future)
+            due += awaited  # the last branch is the next to be looked at
+        return last_first[::-1]
 
     def waits_for(self):
-        """The innermost future, and who awaits it where."""
+        """The innermost future, or the outermost combinator; and who awaits it where."""
         if self.polls == 0:
             return "its first poll"
-        chain = list(self.chain())
-        _, name, place, _ = chain[-1]
-        if place or len(chain) == 1:
-            return f"{name} at {place}" if place else name
-        _, caller, place, _ = chain[-2]
-        return f"{name}, in {caller} at {place}" if place else f"{name}, in {caller}"
+        tree = self.tree()
+        leaf = tree[0]
+        if any(future.path for future in tree):
+            leaf = next(future for future in tree if not future.path)  # the outermost combinator
+        if leaf.place or leaf is tree[-1]:
+            return str(leaf)
+        return f"{leaf}, in {tree[tree.index(leaf) + 1]}"
 
 
 def thread_of(rt, worker):
@@ -270,10 +321,10 @@ Without an argument: the task that the selected thread polls."""
             where = f"thread {thread.num}" if thread else "its thread"
             print(f"    on worker {int(task.worker['index'])}: where it is now, the stack of {where} "
                   "shows; it was resumed in")
-        for i, (address, name, place, is_async) in enumerate(reversed(list(task.chain()))):
-            kind = f"struct {name}" if is_async else "blz_future"
-            at = f" at {place}" if place else ""
-            print(f"#{i:<3} {name}{at}   ({kind} *) {address:#x}")
+        for i, future in enumerate(task.tree()):
+            kind = f"struct {future.name}" if future.is_async else "blz_future"
+            branch = f"[{'.'.join(map(str, future.path))}] " if future.path else ""
+            print(f"#{i:<3} {branch}{future}   ({kind} *) {future.address:#x}")
 
 
 class BlzWorkers(gdb.Command):

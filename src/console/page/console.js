@@ -234,9 +234,23 @@ function showWarnings(answer) {
 
 // ---- tasks ----
 
-// The innermost first: what it waits for can be seen even where the rest has no room.
+// The tree of futures, the innermost first: what it waits for can be seen even where the rest has
+// no room. { 0: read ‹ client c.c:3 | 1: sleep } ‹ select
 function where(task) {
-    return task.stack.map((f) => f.at ? `${f.fn} ${f.at}` : f.fn).reverse().join(" ‹ ");
+    const stack = task.stack;
+    let i = 0;
+    function subtree() {
+        const frame = stack[i++], parts = [];
+        let grouped = false;
+        while (i < stack.length && stack[i].depth > frame.depth) {
+            const branch = stack[i].branch, text = subtree();
+            grouped = branch !== undefined;
+            parts.push(grouped ? `${branch}: ${text}` : text);
+        }
+        const own = frame.at ? `${frame.fn} ${frame.at}` : frame.fn, inner = parts.join(" | ");
+        return parts.length === 0 ? own : grouped ? `{ ${inner} } ‹ ${own}` : `${inner} ‹ ${own}`;
+    }
+    return stack.length ? subtree() : "";
 }
 
 function makeTaskRow() {
@@ -325,7 +339,8 @@ function showDetails(task) {
     fillFacts(box.children[1], facts);
     sync(box.children[2], task.stack, () => make("li"), (item, f) => {
         item.style.paddingLeft = f.depth * 0.9 + "em";
-        setText(item, f.at ? `${f.fn}  ${f.at}` : f.fn);
+        const branch = f.branch === undefined ? "" : `${f.branch}: `;
+        setText(item, branch + (f.at ? `${f.fn}  ${f.at}` : f.fn));
     });
     const waits = box.children[3];
     sync(waits, task.waits.flatMap((w) => [null, w]),

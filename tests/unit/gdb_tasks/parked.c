@@ -50,6 +50,27 @@ BLZ_ASYNC(sleeper)
     BLZ_END(self->rc);
 }
 
+struct chooser {
+    BLZ_FRAME;
+    int64_t rc;
+    struct inner inner;
+    blz_future never, there;
+    blz_sleep_op sleep;
+    blz_select_op select;
+    blz_join_op join;
+};
+
+/* The second branch has branches of its own, of which the first has ended. */
+BLZ_ASYNC(chooser)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, /* chooser waits */
+              blz_select(&self->select, BLZ_FUTURE(self->inner, inner),
+                         blz_join(&self->join, blz_ready(&self->there, 0),
+                                  blz_pending(&self->never), blz_sleep(&self->sleep, BLZ_DAY))));
+    BLZ_END(self->rc);
+}
+
 /* A frame with more memory than the others, in a chunk of its own. */
 struct large {
     BLZ_FRAME;
@@ -76,7 +97,7 @@ BLZ_ASYNC(never_polled)
     BLZ_END(0);
 }
 
-enum { NR_PARKED = 3 };
+enum { NR_PARKED = 4 };
 
 /* The only worker polls this one: the others have suspended, or are queued. */
 struct aborter {
@@ -93,6 +114,8 @@ BLZ_ASYNC(aborter)
         self->rc = BLZ_SPAWN_WITH((&(blz_spawn_args){.name = "night shift"}), sleeper);
     if (self->rc == 0)
         self->rc = BLZ_SPAWN(large);
+    if (self->rc == 0)
+        self->rc = BLZ_SPAWN(chooser);
     while (self->rc == 0 && atomic_load(&parked) < NR_PARKED)
         BLZ_AWAIT(self->rc, blz_yield(&self->op)); /* aborter yields */
     if (self->rc == 0)

@@ -50,8 +50,8 @@ def gdb(program, *commands):
     return done.stdout.split(">>>\n")[1:]
 
 
-ASKED = ("blz tasks", "blz tasks night", "blz bt", "blz bt outer", "blz bt night shift", "blz bt 99",
-         "blz workers")
+ASKED = ("blz tasks", "blz tasks night", "blz bt", "blz bt outer", "blz bt chooser",
+         "blz bt night shift", "blz bt 99", "blz workers")
 
 
 def same_line(text, pattern):
@@ -66,8 +66,10 @@ def tasks_lists_all_with_what_they_wait_for(said):
                     rf"{LINE['sleeper waits']}$")
     same_line(text, rf"^\d+ +waiting +1 +large +pending, in large at parked.c:{LINE['large waits']}$")
     same_line(text, r"^\d+ +queued +0 +never_polled +its first poll$")
-    same_line(text, r"^5 tasks$")
-    assert text.count("\n") == 7, text
+    same_line(text, rf"^\d+ +waiting +1 +chooser +select, in chooser at parked.c:"
+                    rf"{LINE['chooser waits']}$")
+    same_line(text, r"^6 tasks$")
+    assert text.count("\n") == 8, text
 
 
 def tasks_with_a_text_lists_those_lines(said):
@@ -84,6 +86,13 @@ def bt_shows_the_chain_with_function_and_line(said):
     assert frames == [("0", "pending", "", "blz_future"),
                       ("1", "inner", f"parked.c:{LINE['inner waits']}", "inner"),
                       ("2", "outer", f"parked.c:{LINE['outer waits']}", "outer")], text
+
+
+def bt_shows_the_branches_of_combinators(said):
+    text = said["blz bt chooser"]
+    frames = re.findall(r"^#\d+ +(?:\[([0-9.]+)\] )?(\w+)(?: at \S+)?   \(", text, re.M)
+    assert frames == [("0", "pending"), ("0", "inner"), ("1.1", "pending"), ("1.2", "sleep"),
+                      ("1", "join"), ("", "select"), ("", "chooser")], text
 
 
 def bt_finds_a_task_by_its_given_name(said):
