@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -109,6 +110,16 @@ def a_file_that_is_not_there_is_an_error_of_its_own():
 def no_file_at_all_is_answered_with_the_usage():
     code, found, errors = check()
     assert code == 2 and not found and "blitz-check-frames" in errors
+
+
+def a_reader_that_goes_away_is_no_reason_for_a_traceback():
+    for arguments in (["--help"], ["-DBAD", HERE / "bad.c"]):
+        there, here = os.pipe()
+        os.close(there)
+        done = subprocess.run([sys.executable, CHECKER, *arguments], stdout=here, text=True,
+                              stderr=subprocess.PIPE, check=False)
+        os.close(here)
+        assert done.returncode == -signal.SIGPIPE and done.stderr == "", done
 
 
 def main():
