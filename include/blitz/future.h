@@ -153,7 +153,7 @@ static inline blz_poll blz_cx_yield(blz_cx *cx)
     return BLZ_PENDING;
 }
 
-/* The runtime of the task being polled. */
+/* The runtime of the task being polled; NULL on a thread of its own (blz_wait). */
 BLZ_API blz_rt *blz_cx_rt(const blz_cx *cx);
 
 /*
@@ -265,14 +265,17 @@ BLZ_API blz_future *blz_box_init(blz_box *op, const void *frame, size_t size);
  *
  *     blz_wait(blz_semaphore_acquire(&op, &semaphore, 1));
  *
- * What needs a runtime (I/O, timers, spawning) belongs into a task: blz_block_on. -EDEADLK on a
- * worker thread, where nothing has been polled. [any thread but a worker]
+ * What needs a runtime (I/O, timers and limits, blocking calls, processes) ends with -ENXIO, unless
+ * it has its result without waiting: it belongs into a task (blz_block_on). For a limit there is
+ * blz_wait_until. -EDEADLK on a worker thread, where nothing has been polled. [any thread but a
+ * worker]
  */
 BLZ_API int64_t blz_wait(blz_future *future);
 
 /*
- * The same with a limit, in nanoseconds of the monotonic clock: then the future is cancelled, and
- * -ETIMEDOUT is what becomes of its -ECANCELED. [any thread but a worker]
+ * Polls a future on this thread as blz_wait does, up to a deadline in nanoseconds of the monotonic
+ * clock: then the future is cancelled, and -ETIMEDOUT is what becomes of its -ECANCELED. [any thread
+ * but a worker]
  */
 BLZ_API int64_t blz_wait_until(blz_future *future, int64_t deadline_ns);
 

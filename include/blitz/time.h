@@ -164,7 +164,7 @@ typedef struct blz_sleep_op {
 
 /*
  * Awaits the passing of time: 0. `ns` counts from the first poll; zero or less is ready at once.
- * Interruptible. [task]
+ * -ENXIO: this is no task (blz_wait). Interruptible. [task]
  */
 BLZ_API blz_future *blz_sleep(blz_sleep_op *op, int64_t ns);
 BLZ_API blz_future *blz_sleep_until(blz_sleep_op *op, int64_t deadline_ns);
@@ -187,7 +187,8 @@ typedef struct blz_timeout {
  * Awaits `inner`, but no longer than `ns`, which count from the first poll: then it is cancelled,
  * and awaited to its end. Gives its result; -ETIMEDOUT only if that is -ECANCELED because of the
  * timeout. So what came in spite of it (bytes read, say) is not lost. Zero or less: `inner` has one
- * poll to be ready in. If it is ready at its first poll no clock is read. Interruptible as `inner`
+ * poll to be ready in. If it is ready at its first poll no clock is read. -ENXIO: it would have to
+ * wait, and this is no task (blz_wait; there blz_wait_until has a limit). Interruptible as `inner`
  * is. [task]
  */
 BLZ_API blz_future *blz_with_timeout(blz_timeout *op, int64_t ns, blz_future *inner);

@@ -109,6 +109,8 @@ int blz__blocking_submit(blz_rt *rt, uint32_t which, blz__job *job)
     pool *p;
     int rc;
 
+    if (!rt)
+        return -ENXIO; /* blz_wait, on a thread that has none */
     if (blz__rt_is_forked(rt))
         return -EOWNERDEAD;
     p = pool_of(blz__rt_blocking(rt));

@@ -427,6 +427,8 @@ static blz_poll finish(blz_fdset_wait_op *op, int64_t result)
 
 static blz_poll begin(blz_fdset_wait_op *op, blz_cx *cx)
 {
+    if (!cx->worker)
+        return finish(op, -ENXIO); /* blz_wait: nothing would drive it */
     if (op->deadline_ns == BLZ_NEVER) {
         op->future.line = WAIT_FOREVER;
     } else if (op->deadline_ns <= blz__rt_now(blz_cx_rt(cx))) {

@@ -17,6 +17,8 @@ static int open_socket(struct io *io, blz_cx *cx)
 
     if (io->len == 0)
         return -EAFNOSUPPORT;
+    if (!cx->worker)
+        return -ENXIO; /* blz_wait: nothing would drive it */
     rc = ops->open(&ref, blz_cx_rt(cx), io->buf, (const void *)(uintptr_t)io->driver);
     if (rc < 0)
         return rc;

@@ -141,6 +141,8 @@ static blz_poll serve_poll(blz_future *self, blz_cx *cx)
     if (!self->child) {
         if (blz_cancelled(cx))
             return blz_future_done(self, -ECANCELED);
+        if (!cx->worker)
+            return blz_future_done(self, -ENXIO); /* blz_wait: tasks have to be spawned */
         begin(s, cx);
     }
     if (blz_is_pending(self->child->ops->poll(self->child, cx)))

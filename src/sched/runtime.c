@@ -49,19 +49,19 @@ static void unlist_runtime(blz_rt *rt)
 
 /* ---- creation ---- */
 
+const blz_allocator *blz__rt_allocator(const blz_rt *rt)
+{
+    return rt ? &rt->allocator : &blz__system_allocator;
+}
+
 void *blz__rt_alloc(blz_rt *rt, size_t size, size_t align)
 {
-    return blz__alloc(&rt->allocator, size, align);
+    return blz__alloc(blz__rt_allocator(rt), size, align);
 }
 
 void blz__rt_free(blz_rt *rt, void *ptr, size_t size, size_t align)
 {
-    blz__free(&rt->allocator, ptr, size, align);
-}
-
-const blz_allocator *blz__rt_allocator(const blz_rt *rt)
-{
-    return &rt->allocator;
+    blz__free(blz__rt_allocator(rt), ptr, size, align);
 }
 
 bool blz__rt_is_forked(const blz_rt *rt)

@@ -208,7 +208,7 @@ blz_waker blz_cx_waker(blz_cx *cx)
 
 blz_rt *blz_cx_rt(const blz_cx *cx)
 {
-    return blz__heap_rt(cx->task);
+    return cx->task ? blz__heap_rt(cx->task) : NULL;
 }
 
 /* ---- ids, names ---- */

@@ -251,7 +251,7 @@ bool blz__rt_is_forked(const blz_rt *rt);
 /* Whether this thread may wait for a task: it is no worker, and does not make the turns. */
 bool blz__sched_may_block(const blz_rt *rt);
 
-/* Memory of the runtime's allocator. [any thread] */
+/* Memory of the runtime's allocator; NULL: a thread without one, and malloc's. [any thread] */
 void *blz__rt_alloc(blz_rt *rt, size_t size, size_t align);
 void blz__rt_free(blz_rt *rt, void *ptr, size_t size, size_t align);
 const blz_allocator *blz__rt_allocator(const blz_rt *rt);

@@ -60,6 +60,8 @@ static blz_poll tick_poll(blz_future *future, blz_cx *cx)
         return blz_future_done(future, -ECANCELED);
     if (future->line == TICK_WAITING && timer_is_armed(&iv->timer))
         return BLZ_PENDING;
+    if (blz_unlikely(!cx->worker))
+        return blz_future_done(future, -ENXIO); /* blz_wait: no clock */
     now_ns = blz__rt_now(blz_cx_rt(cx));
     if (now_ns < iv->next_ns) {
         future->line = TICK_WAITING;

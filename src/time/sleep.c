@@ -33,6 +33,8 @@ static blz_poll begin(blz_sleep_op *op, blz_cx *cx)
 
     if (asked <= 0)
         return end_at_once(&op->future, cx);
+    if (blz_unlikely(!cx->worker))
+        return blz_future_done(&op->future, -ENXIO); /* blz_wait: no clock */
     now_ns = blz__rt_now(blz_cx_rt(cx));
     deadline_ns = op->future.line == SLEEP_FOR ? blz_time_add(now_ns, asked) : asked;
     if (deadline_ns <= now_ns)

@@ -7,10 +7,12 @@
  *   line      event                   next       what happens
  *   ----------------------------------------------------------------------------------------
  *   FOR       inner is pending        UNTIL      the clock is read; then as below
+ *   FOR       pending, in blz_wait    NO_CLOCK   cancels the branch, and polls it again
  *   UNTIL     inner is pending        WAITING    arms the timer; EXPIRED if it is late already
  *   WAITING   pending, timer fired    EXPIRED    cancels the branch, and polls it again
  *   WAITING   cancelled from outside  STOPPED    disarms, cancels the branch
- *   any       inner is ready          -          disarms; -ECANCELED is -ETIMEDOUT if EXPIRED
+ *   any       inner is ready          -          disarms; -ECANCELED is -ETIMEDOUT if EXPIRED,
+ *                                                and -ENXIO if NO_CLOCK
  *
  * Who is first decides: a cancellation from outside after the timer fired is not heard of, since
  * the branch is ending already, and one before it makes the timer needless.
@@ -23,7 +25,7 @@
 
 _Static_assert(sizeof(blz_timeout) == 96, "part of the ABI");
 
-enum { LIMIT_FOR, LIMIT_UNTIL, LIMIT_WAITING, LIMIT_EXPIRED, LIMIT_STOPPED };
+enum { LIMIT_FOR, LIMIT_UNTIL, LIMIT_WAITING, LIMIT_EXPIRED, LIMIT_STOPPED, LIMIT_NO_CLOCK };
 
 static blz_poll finish(blz_timeout *op, blz_cx *cx)
 {
@@ -33,13 +35,16 @@ static blz_poll finish(blz_timeout *op, blz_cx *cx)
         blz__timer_stop(&op->timer, cx);
     if (op->future.line == LIMIT_EXPIRED && result == -ECANCELED)
         result = -ETIMEDOUT;
+    if (blz_unlikely(op->future.line == LIMIT_NO_CLOCK && result == -ECANCELED))
+        result = -ENXIO;
     op->future.child = NULL;
     return blz_future_done(&op->future, result);
 }
 
-static blz_poll expire(blz_timeout *op, blz_cx *cx)
+/* `line` says why. */
+static blz_poll give_up(blz_timeout *op, blz_cx *cx, uint32_t line)
 {
-    op->future.line = LIMIT_EXPIRED;
+    op->future.line = line;
     blz_cancel_branch(op->future.child, cx);
     return blz_is_ready(blz_poll_branch(op->future.child, cx)) ? finish(op, cx) : BLZ_PENDING;
 }
@@ -50,11 +55,13 @@ static BLZ_NOINLINE blz_poll begin(blz_timeout *op, blz_cx *cx)
     int64_t asked = (int64_t)op->timer.tick, now_ns, deadline_ns;
 
     if (asked <= 0)
-        return expire(op, cx);
+        return give_up(op, cx, LIMIT_EXPIRED);
+    if (blz_unlikely(!cx->worker))
+        return give_up(op, cx, LIMIT_NO_CLOCK);
     now_ns = blz__rt_now(blz_cx_rt(cx));
     deadline_ns = op->future.line == LIMIT_FOR ? blz_time_add(now_ns, asked) : asked;
     if (deadline_ns <= now_ns)
-        return expire(op, cx);
+        return give_up(op, cx, LIMIT_EXPIRED);
     op->future.line = LIMIT_WAITING;
     blz_timer_wake_at(&op->timer, deadline_ns, cx);
     return BLZ_PENDING;
@@ -69,7 +76,7 @@ static blz_poll timeout_poll(blz_future *future, blz_cx *cx)
     if (future->line < LIMIT_WAITING)
         return begin(op, cx);
     if (future->line == LIMIT_WAITING && !timer_is_armed(&op->timer))
-        return expire(op, cx);
+        return give_up(op, cx, LIMIT_EXPIRED);
     return BLZ_PENDING;
 }
 

@@ -37,7 +37,7 @@ static void select_io_twice(void)
 {
     blz_select_op select;
     blz_tcp conn = {0};
-    blz_io io;
+    blz_io io = {0};
     char byte;
 
     (void)blz_select(&select, blz_tcp_read(&io, &conn, &byte, 1), blz_tcp_write(&io, &conn, "", 1));
