@@ -143,7 +143,7 @@ blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child)
 
 static int signal_one_locked(struct blz__child *child, int signal)
 {
-    return child->ended ? -ESRCH : blz__pidfd_signal(child->pidfd, signal);
+    return child->ended ? -ESRCH : blz__pidfd_signal(child->pidfd, child->pid, signal);
 }
 
 static int signal_one(blz_child *handle, int signal)

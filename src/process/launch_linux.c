@@ -319,9 +319,19 @@ int blz__pidfd_open(pid_t pid)
     return (int)SYSTEM(SYS_pidfd_open, (long)pid, 0L);
 }
 
-int blz__pidfd_signal(int pidfd, int signal)
+/* By number, where a filter refuses the call. A child that a stranger has reaped has none. */
+static BLZ_COLD int signal_by_number(int pidfd, pid_t target, int signal)
 {
-    return (int)SYSTEM(SYS_pidfd_send_signal, (long)pidfd, (long)signal, NULL, 0L);
+    if (blz__pidfd_status(pidfd) == -ECHILD)
+        return -ESRCH;
+    return kill(target, signal) < 0 ? -errno : 0;
+}
+
+int blz__pidfd_signal(int pidfd, pid_t pid, int signal)
+{
+    int rc = (int)SYSTEM(SYS_pidfd_send_signal, (long)pidfd, (long)signal, NULL, 0L);
+
+    return rc < 0 && sys_is_refused(-rc) ? signal_by_number(pidfd, pid, signal) : rc;
 }
 
 /*
@@ -333,12 +343,8 @@ int blz__group_signal(int pidfd, pid_t pid, int signal)
     long rc = SYSTEM(SYS_pidfd_send_signal, (long)pidfd, (long)signal, NULL,
                      (long)PIDFD_SIGNAL_PROCESS_GROUP);
 
-    if (rc != -EINVAL)
-        return (int)rc;
-    rc = blz__pidfd_signal(pidfd, 0);
-    if (rc == -ESRCH)
-        return (int)rc;
-    return kill(-pid, signal) < 0 ? -errno : 0;
+    return rc == -EINVAL || sys_is_refused((int)-rc) ? signal_by_number(pidfd, -pid, signal)
+                                                     : (int)rc;
 }
 
 /* Readiness is a hint; this is not. */

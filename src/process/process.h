@@ -124,7 +124,9 @@ int blz__process_launch(struct plan *plan, int *pidfd);
 /* Whether processes have descriptors here. 0, or -ENOTSUP. */
 int blz__pidfd_supported(void);
 int blz__pidfd_open(pid_t pid);
-int blz__pidfd_signal(int pidfd, int signal);
+
+/* Sends a signal to a child that has not been reaped. 0; -ESRCH: a stranger has reaped it; -EPERM. */
+int blz__pidfd_signal(int pidfd, pid_t pid, int signal);
 bool blz__pidfd_has_ended(int pidfd);
 
 /*
