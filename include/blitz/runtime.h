@@ -76,6 +76,10 @@ typedef struct blz_options {
     bool embedded;
     /* A clock of its own, for tests (blitz/time.h). One worker; -EINVAL with more. */
     bool test_clock;
+    /* Writes nothing to stderr. Default: if tasks or blocking calls did not end in time, or handles
+     * of sockets, files or pipes were never closed, blz_rt_free and blz_run write one line that says
+     * how many, and for a task its name and the function and line at which it waits. */
+    bool quiet_end;
 
     /* Threads for the program's blocking work (blitz/blocking.h); default 512. Name lookups and
      * file operations have threads of their own, up to 32 and 128, but not more than this. */

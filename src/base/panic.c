@@ -28,20 +28,35 @@ static void write_all(const char *text, size_t len)
     }
 }
 
-void blz__panic(const char *fmt, ...)
+static void write_sentence(const char *fmt, va_list args)
 {
     static const char prefix[] = "blitz: ";
     char text[SENTENCE_MAX];
     size_t len = sizeof prefix - 1;
-    va_list args;
 
     memcpy(text, prefix, len);
-    va_start(args, fmt);
     int n = vsnprintf(text + len, sizeof text - len - 1, fmt, args);
-    va_end(args);
     if (n > 0)
         len = (size_t)n < sizeof text - len - 1 ? len + (size_t)n : sizeof text - 2;
     text[len++] = '\n';
     write_all(text, len);
+}
+
+void blz__warn(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    write_sentence(fmt, args);
+    va_end(args);
+}
+
+void blz__panic(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    write_sentence(fmt, args);
+    va_end(args);
     abort();
 }

@@ -11,4 +11,7 @@
 /* Writes "blitz: ", the sentence and a newline to stderr, and aborts. [any thread] */
 BLZ_NORETURN BLZ_COLD void blz__panic(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Writes "blitz: ", the sentence and a newline to stderr, in one piece. [any thread] */
+BLZ_COLD void blz__warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

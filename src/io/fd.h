@@ -29,7 +29,4 @@ void blz__later_add(struct io *io, blz_cx *cx);
 /* Whether what the operation began with has been closed since. [any thread] */
 bool blz__fd_is_gone(const struct io *io);
 
-/* Entries that are in use. */
-uint64_t blz__io_open_count(blz__io *io);
-
 #endif

@@ -177,14 +177,17 @@ void blz__rt_end(blz_rt *rt)
 
     tell_watchers(rt);
     blz__watchdog_stop(rt);
-    if (blz__load(&rt->started, ACQUIRE) && !blz__load(&rt->drained, ACQUIRE))
+    if (blz__load(&rt->started, ACQUIRE) && !blz__load(&rt->drained, ACQUIRE)) {
+        blz__rt_report_end(rt, false);
         return;
+    }
     stop_threads(rt);
     visitors_await(&rt->visitors);
     for (uint32_t i = 0; i < rt->nr_workers; i++) {
         blz__worker_drop_timers(&rt->workers[i]);
         blz__worker_close_driver(&rt->workers[i]);
     }
+    blz__rt_report_end(rt, true);
     blz__io_end(rt->io); /* now: the rest may have to wait for the last handle */
     blz__lock_acquire(&rt->inject.lock);
     for (uint32_t i = 0; i < rt->nr_workers; i++) /* into any heap: so before any is counted */

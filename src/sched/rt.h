@@ -101,6 +101,9 @@ int blz__rt_start(blz_rt *rt, bool caller_is_worker_0);
 /* After the shutdown: its threads end, its memory is given back, maybe later. [any thread] */
 void blz__rt_end(blz_rt *rt);
 
+/* Says on stderr what did not end, or was not closed (src/observe). Before handles are closed. */
+void blz__rt_report_end(blz_rt *rt, bool drained);
+
 /* Embedded: the first thread that makes a turn is the only one that may. [any thread] */
 bool blz__rt_is_turn_owner(blz_rt *rt);
 

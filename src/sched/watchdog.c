@@ -154,6 +154,18 @@ static void look_at(blz_rt *rt, blz_worker *w, int64_t now_ns)
     rescue(rt, w);
 }
 
+/* The innermost function with lines. The task is being polled by us. */
+static void copy_place(stuck_record *record, const blz_task *task)
+{
+    for (const blz_future *f = task->root; f; f = f->child) {
+        if (!f->ops->file || f->line == 0 || f->line == BLZ_LINE_DONE)
+            continue;
+        record->function = f->ops->name;
+        record->file = f->ops->file;
+        record->line = f->line;
+    }
+}
+
 void blz__watchdog_refused(blz_rt *rt, blz_task *task, uint32_t worker)
 {
     blz_stuck stuck = {.worker = worker,
@@ -167,6 +179,7 @@ void blz__watchdog_refused(blz_rt *rt, blz_task *task, uint32_t worker)
                            .ended = true};
 
     copy_name(record.name, task);
+    copy_place(&record, task);
     remember(&rt->watchdog, &record);
     if (rt->options.on_stuck)
         rt->options.on_stuck(rt->options.hook_arg, &stuck);

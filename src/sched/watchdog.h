@@ -23,6 +23,8 @@ typedef struct stuck_record {
     bool refused;
     bool ended;
     char name[STUCK_NAME];
+    const char *function, *file; /* of a refused await, and its line: static storage, or NULL */
+    uint32_t line;
 } stuck_record;
 
 typedef struct watchdog {
