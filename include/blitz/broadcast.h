@@ -185,6 +185,7 @@ static inline int blz_broadcast_recv_wait(blz_broadcast_receiver *rx, void *elem
  *     rc = name_new(&tx, &rx, capacity)
  *     rc = name_new_with(&tx, &rx, &options)            elem_size is set by it
  *     tx = name_sender_clone(&tx)     name_sender_drop(&tx)      name_receiver_drop(&rx)
+ *     name_sender_close(&tx)          name_receiver_close(&rx)   as blz_broadcast_close
  *     rx = name_subscribe(&tx)        rx = name_resubscribe(&rx)
  *     n  = name_send(&tx, message)    n = name_missed(&rx)
  *     rc = name_try_recv(&rx, &message)                 name_recv_wait(&rx, &message)
@@ -237,6 +238,14 @@ static inline int blz_broadcast_recv_wait(blz_broadcast_receiver *rx, void *elem
     BLZ_BROADCAST_INLINE_ void name##_sender_drop(name##_sender *tx)                              \
     {                                                                                             \
         blz_broadcast_sender_drop(&tx->raw);                                                      \
+    }                                                                                             \
+    BLZ_BROADCAST_INLINE_ void name##_sender_close(const name##_sender *tx)                       \
+    {                                                                                             \
+        blz_broadcast_close(tx->raw.channel);                                                     \
+    }                                                                                             \
+    BLZ_BROADCAST_INLINE_ void name##_receiver_close(const name##_receiver *rx)                   \
+    {                                                                                             \
+        blz_broadcast_close(rx->raw.channel);                                                     \
     }                                                                                             \
     BLZ_BROADCAST_INLINE_ void name##_receiver_drop(name##_receiver *rx)                          \
     {                                                                                             \

@@ -295,6 +295,7 @@ static inline blz_future *blz_channel_op_init_(blz_channel_op *op, const blz_fut
  *     rc = name_new(&tx, &rx, capacity)
  *     rc = name_new_with(&tx, &rx, &options)            elem_size and elem_align are set by it
  *     tx = name_sender_clone(&tx)     name_sender_drop(&tx)      (and the same for receivers)
+ *     name_sender_close(&tx)          name_receiver_close(&rx)   as blz_channel_close
  *     rc = name_upgrade(&weak, &tx)
  *     rc = name_try_send(&tx, message)                  name_send_wait(&tx, message)
  *     BLZ_AWAIT(rc, name_send(&op, &tx, message))
@@ -357,6 +358,14 @@ static inline blz_future *blz_channel_op_init_(blz_channel_op *op, const blz_fut
     BLZ_CHANNEL_INLINE_ void name##_receiver_drop(name##_receiver *rx)                          \
     {                                                                                           \
         blz_receiver_drop(&rx->raw);                                                            \
+    }                                                                                           \
+    BLZ_CHANNEL_INLINE_ void name##_sender_close(const name##_sender *tx)                       \
+    {                                                                                           \
+        blz_channel_close(tx->raw.channel);                                                     \
+    }                                                                                           \
+    BLZ_CHANNEL_INLINE_ void name##_receiver_close(const name##_receiver *rx)                   \
+    {                                                                                           \
+        blz_channel_close(rx->raw.channel);                                                     \
     }                                                                                           \
     BLZ_CHANNEL_INLINE_ int name##_upgrade(const blz_weak_sender *weak, name##_sender *tx)      \
     {                                                                                           \

@@ -188,6 +188,7 @@ static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
  *     rc = name_new(&tx, &rx, initial)
  *     tx = name_sender_clone(&tx)     name_sender_drop(&tx)
  *     rx = name_subscribe(&tx)        rx = name_receiver_clone(&rx)     name_receiver_drop(&rx)
+ *     name_sender_close(&tx)          name_receiver_close(&rx)          as blz_watch_close
  *     rc = name_send(&tx, value)      rc = name_replace(&tx, value, &old)
  *     rc = name_send_modify(&tx, fn, arg)               void fn(void *arg, type *value)
  *     rc = name_send_if_modified(&tx, fn, arg)          bool fn(void *arg, type *value)
@@ -237,6 +238,14 @@ static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
     BLZ_WATCH_INLINE_ void name##_sender_drop(name##_sender *tx)                            \
     {                                                                                       \
         blz_watch_sender_drop(&tx->raw);                                                    \
+    }                                                                                       \
+    BLZ_WATCH_INLINE_ void name##_sender_close(const name##_sender *tx)                     \
+    {                                                                                       \
+        blz_watch_close(tx->raw.watch);                                                     \
+    }                                                                                       \
+    BLZ_WATCH_INLINE_ void name##_receiver_close(const name##_receiver *rx)                 \
+    {                                                                                       \
+        blz_watch_close(rx->raw.watch);                                                     \
     }                                                                                       \
     BLZ_WATCH_INLINE_ void name##_receiver_drop(name##_receiver *rx)                        \
     {                                                                                       \

@@ -210,6 +210,29 @@ static void what_was_sent_before_the_close_is_received(void **state)
 }
 
 /* An empty channel and one that has ended are not confused. */
+static void either_side_closes_and_keeps_its_handle(void **state)
+{
+    (void)state;
+    for (int receiver = 0; receiver < 2; receiver++) {
+        nums_sender tx;
+        nums_receiver rx;
+        uint64_t got = 0;
+
+        assert_int_equal(nums_new(&tx, &rx, 4), 0);
+        assert_int_equal(nums_try_send(&tx, 7), 0);
+        if (receiver)
+            nums_receiver_close(&rx);
+        else
+            nums_sender_close(&tx);
+        assert_int_equal(nums_try_send(&tx, 8), -EPIPE);
+        assert_int_equal(nums_try_recv(&rx, &got), 0);
+        assert_int_equal(got, 7);
+        assert_int_equal(nums_try_recv(&rx, &got), -EPIPE);
+        nums_sender_drop(&tx);
+        nums_receiver_drop(&rx);
+    }
+}
+
 static void the_last_sender_closes(void **state)
 {
     struct fixture f = begin(4);
@@ -465,6 +488,7 @@ int main(void)
         TEST(without_memory_there_is_no_channel),
         TEST(a_large_channel_takes_memory_when_it_is_used),
         TEST(what_was_sent_before_the_close_is_received),
+        TEST(either_side_closes_and_keeps_its_handle),
         TEST(the_last_sender_closes),
         TEST(the_last_receiver_closes),
         TEST(a_weak_sender_does_not_keep_it_open),
