@@ -58,7 +58,11 @@ typedef struct blz_allocator {
     void *ctx;
 } blz_allocator;
 
-/* The text for a result (negative errno, or zero and more: "success"). Never NULL. [any thread] */
+/*
+ * The text for a result (negative errno, or zero and more: "success"). Never NULL. Errors that the
+ * library gives for reasons of its own have texts of their own; others have the system's. [any
+ * thread]
+ */
 BLZ_API const char *blz_strerror(int error);
 
 BLZ_END_DECLS

@@ -27,7 +27,7 @@
  *
  *     -EINVAL           not a name, or not a service
  *     -ENAMETOOLONG     a name or a label that is too long
- *     -ENOENT           there is no such name                        EAI_NONAME
+ *     -ENONET           there is no such name                        EAI_NONAME
  *     -ENODATA          the name exists, but has no address          EAI_NODATA
  *     -EAFNOSUPPORT     none of the family that was asked for        EAI_ADDRFAMILY, _FAMILY
  *     -EAGAIN           no answer now; later perhaps                 EAI_AGAIN

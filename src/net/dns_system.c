@@ -15,7 +15,7 @@ int blz__dns_error(int eai, int system_error)
     static const struct {
         int eai, error;
     } table[] = {
-        {EAI_NONAME, ENOENT},
+        {EAI_NONAME, ENONET},
         {EAI_NODATA, ENODATA},
         {EAI_ADDRFAMILY, EAFNOSUPPORT},
         {EAI_FAMILY, EAFNOSUPPORT},

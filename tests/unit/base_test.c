@@ -18,10 +18,42 @@ static void every_error_has_a_text(void **state)
     assert_string_equal(blz_strerror(0), "success");
     assert_string_equal(blz_strerror(17), "success");
     assert_string_equal(blz_strerror(-ENOENT), "No such file or directory");
+    assert_string_equal(blz_strerror(-ECONNREFUSED), "Connection refused");
     for (int error = -5000; error < 0; error++)
         assert_true(strlen(blz_strerror(error)) > 0);
     assert_non_null(blz_strerror(INT32_MIN));
     assert_non_null(blz_strerror(INT32_MAX));
+}
+
+/* As far as the system's would say something else: of connections, of devices, of files. */
+static void errors_of_the_library_have_texts_of_their_own(void **state)
+{
+    static const struct {
+        int error;
+        const char *text;
+    } texts[] = {
+        {-EAGAIN, "Not ready now, try again"},
+        {-EBADF, "Bad handle or descriptor: it is closed, or was never open"},
+        {-EBUSY, "Busy: in use by another operation"},
+        {-ECANCELED, "Operation canceled"},
+        {-EDEADLK, "Would wait for itself"},
+        {-ENODATA, "No data, or less than was asked for"},
+        {-ENONET, "No such host"},
+        {-ENOTSUP, "Not supported here"},
+        {-ENXIO, "No runtime on this thread, or no such device or reader"},
+        {-EOVERFLOW, "Too many, or too large a value"},
+        {-EOWNERDEAD, "Belongs to the parent process"},
+        {-EPIPE, "Closed at the other end"},
+        {-EPROTONOSUPPORT, "Unknown service or protocol"},
+        {-EREMOTEIO, "Failure of the name server, or of another machine"},
+        {-ESHUTDOWN, "Shutting down"},
+        {-ETIMEDOUT, "Timed out"},
+        {-EXDEV, "Belongs to another runtime, or to another file system"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_string_equal(blz_strerror(texts[i].error), texts[i].text);
 }
 
 static void the_library_is_of_the_version_of_its_headers(void **state)
@@ -160,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_error_has_a_text),
+        TEST(errors_of_the_library_have_texts_of_their_own),
         TEST(the_library_is_of_the_version_of_its_headers),
         TEST(one_thread_at_a_time_has_a_lock),
         TEST(the_cheap_clock_runs_like_the_systems),

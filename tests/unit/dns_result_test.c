@@ -15,7 +15,7 @@ static void every_error_of_the_resolver_has_a_meaning(void **state)
         int eai, error;
     } table[] = {
         {0, 0},
-        {EAI_NONAME, -ENOENT},
+        {EAI_NONAME, -ENONET},
         {EAI_NODATA, -ENODATA},
         {EAI_ADDRFAMILY, -EAFNOSUPPORT},
         {EAI_FAMILY, -EAFNOSUPPORT},
