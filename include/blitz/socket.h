@@ -89,5 +89,11 @@ typedef struct blz_msg {
     uint64_t private_[28];
 } blz_msg;
 
+/* The future of blz_serve and blz_unix_serve. */
+typedef struct blz_serve_op {
+    blz_future future;
+    uint64_t private_[28];
+} blz_serve_op;
+
 BLZ_END_DECLS
 #endif

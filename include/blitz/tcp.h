@@ -106,12 +106,6 @@ BLZ_API int blz_listener_into_fd(blz_listener *listener);
 
 /* ---- Serving ---- */
 
-/* The future of blz_serve. */
-typedef struct blz_serve_op {
-    blz_future future;
-    uint64_t private_[28];
-} blz_serve_op;
-
 /*
  * Accepts connections and calls on_conn(arg, conn) for each, which typically spawns a task:
  *

@@ -57,6 +57,24 @@ BLZ_API BLZ_NODISCARD int blz_unix_listen(blz_unix_listener *listener, const blz
 /* Waits for a connection: 0 and *conn; as blz_accept. [task] */
 BLZ_API blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listener, blz_unix *conn);
 
+/*
+ * Accepts connections and calls on_conn(arg, conn) for each, which typically spawns a task:
+ *
+ *     static int on_conn(void *arg, blz_unix conn) { return BLZ_SPAWN(answer, .conn = conn); }
+ *
+ *     BLZ_AWAIT(self->rc, blz_unix_serve(&self->op, &self->listener, on_conn, NULL));
+ *
+ * One worker accepts, and calls on_conn, which must not block; the tasks that it spawns run on all
+ * workers. The connection belongs to on_conn. But if it gives a negative value the connection is
+ * closed, and serving goes on.
+ *
+ * Ends with -ECANCELED when it is cancelled or the listener is closed, after the last call of
+ * on_conn; -EBADF: was closed already; or what the system says when it cannot accept at all.
+ * Connections that wait to be accepted by then are kept for the next accept. [task]
+ */
+BLZ_API blz_future *blz_unix_serve(blz_serve_op *op, const blz_unix_listener *listener,
+                                   int (*on_conn)(void *arg, blz_unix conn), void *arg);
+
 /* As blz_listener_close and blz_listener_addr. [any thread] */
 BLZ_API int blz_unix_listener_close(blz_unix_listener *listener);
 BLZ_API int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *addr);

@@ -6,23 +6,36 @@
  * first ends them all, and the operation ends when they have.
  *
  * The worker that begins uses the listener's own socket. The others are opened before the first
- * acceptor runs. One that cannot be opened (too many descriptors) is done without.
+ * acceptor runs. One that cannot be opened (too many descriptors) is done without. Unix sockets
+ * cannot share an address: theirs has one acceptor.
  */
 #include <blitz/async.h>
 #include <blitz/runtime.h>
 #include <blitz/tcp.h>
+#include <blitz/unix.h>
 
 #include "net/socket.h"
 
 #include <errno.h>
 
-typedef int (*conn_fn)(void *arg, blz_tcp conn);
+/* What is to be called: one of the functions, the other is NULL. */
+struct taker {
+    int (*on_tcp)(void *arg, blz_tcp conn);
+    int (*on_unix)(void *arg, blz_unix conn);
+    void *arg;
+};
+
+static int give_to(const struct taker *taker, blz__fd_ref conn)
+{
+    if (taker->on_tcp)
+        return taker->on_tcp(taker->arg, (blz_tcp){conn.entry, conn.generation});
+    return taker->on_unix(taker->arg, (blz_unix){conn.entry, conn.generation});
+}
 
 struct serve {
     blz_future future;
     blz__fd_ref listener;
-    conn_fn on_conn;
-    void *arg;
+    struct taker taker;
     blz_scope scope;
     blz_scope_wait wait;
     int rc; /* of beginning */
@@ -36,9 +49,8 @@ struct acceptor {
     BLZ_FRAME;
     blz__fd_ref socket;   /* accepts from it */
     blz__fd_ref listener; /* gets what is left over; is the same, or not */
-    conn_fn on_conn;
-    void *arg;
-    blz_tcp conn;
+    struct taker taker;
+    blz__fd_ref conn;
     int64_t rc;
     blz_io io;
 };
@@ -47,11 +59,12 @@ BLZ_ASYNC(acceptor)
 {
     BLZ_BEGIN;
     for (;;) {
-        BLZ_AWAIT(self->rc, blz__accept_init(&self->io, &self->socket, &self->conn, true));
+        BLZ_AWAIT(self->rc, blz__accept_init(&self->io, &self->socket, &self->conn,
+                                             self->taker.on_tcp != NULL));
         if (self->rc < 0)
             break;
-        if (self->on_conn(self->arg, self->conn) < 0)
-            blz_tcp_close(&self->conn);
+        if (give_to(&self->taker, self->conn) < 0)
+            blz__fd_close(&self->conn, NULL);
     }
     if (self->socket.entry != self->listener.entry)
         blz__listener_retire(&self->socket, &self->listener);
@@ -65,8 +78,7 @@ static int spawn_acceptor(struct serve *s, blz__fd_ref socket, unsigned worker)
     struct acceptor frame = {.blz_frame.ops = &acceptor_ops,
                              .socket = socket,
                              .listener = s->listener,
-                             .on_conn = s->on_conn,
-                             .arg = s->arg};
+                             .taker = s->taker};
     blz_spawn_args args = {.scope = &s->scope, .local = true, .site = "acceptor of blz_serve"};
 
     return blz__spawn_pinned(&args, &frame, sizeof frame, worker);
@@ -152,14 +164,27 @@ static blz_poll serve_poll(blz_future *self, blz_cx *cx)
     return blz_future_done(self, result);
 }
 
-blz_future *blz_serve(blz_serve_op *op, const blz_listener *listener, conn_fn on_conn, void *arg)
+static blz_future *init(blz_serve_op *op, const blz_future_ops *ops, const blz__fd_ref *listener,
+                        struct taker taker)
 {
-    static const blz_future_ops ops = {.name = "serve", .poll = serve_poll};
     struct serve *s = (struct serve *)op;
 
-    *s = (struct serve){.future = {.ops = &ops},
-                        .listener = *net_ref(listener),
-                        .on_conn = on_conn,
-                        .arg = arg};
+    *s = (struct serve){.future = {.ops = ops}, .listener = *listener, .taker = taker};
     return &s->future;
+}
+
+blz_future *blz_serve(blz_serve_op *op, const blz_listener *listener,
+                      int (*on_conn)(void *arg, blz_tcp conn), void *arg)
+{
+    static const blz_future_ops ops = {.name = "serve", .poll = serve_poll};
+
+    return init(op, &ops, net_ref(listener), (struct taker){.on_tcp = on_conn, .arg = arg});
+}
+
+blz_future *blz_unix_serve(blz_serve_op *op, const blz_unix_listener *listener,
+                           int (*on_conn)(void *arg, blz_unix conn), void *arg)
+{
+    static const blz_future_ops ops = {.name = "unix_serve", .poll = serve_poll};
+
+    return init(op, &ops, net_ref(listener), (struct taker){.on_unix = on_conn, .arg = arg});
 }

@@ -137,7 +137,8 @@ CONTEXT = {
              "blz_interval iv;"),
     "token": ("static blz_token *stop, *session;",
               "blz_token_guard_op guard; blz_token *session; blz_tcp conn; blz_io io; char buf[64];"),
-    "unix": ("", "int64_t n; blz_io io; blz_unix conn; blz_addr addr; blz_unix_cred who; blz_msg msg; int file;"),
+    "unix": ("struct answer { BLZ_FRAME; blz_unix conn; };\nBLZ_ASYNC(answer) { BLZ_BEGIN; BLZ_END(0); }",
+             "blz_serve_op op; blz_unix_listener listener; int64_t n; blz_io io; blz_unix conn; blz_addr addr; blz_unix_cred who; blz_msg msg; int file;"),
     "wait_group": ("struct job; static struct job *jobs_[1]; void start(void *job, blz_wait_group *group);\n"
                    "static int jobs[8];",
                    "blz_wait_group group; blz_wait_group_op wait;"),
