@@ -62,7 +62,7 @@ enum {
  * the upper bits, so that nobody clears what he has not seen.
  */
 struct blz__fd {
-    blz__lock lock;
+    _Alignas(64) blz__lock lock; /* a cache line of its own; and ready.h has a use for the bits */
     uint32_t generation;
     int fd;
     uint16_t refs;         /* operations that have begun and not ended */

@@ -19,10 +19,12 @@
  * the lock, whether he has been asked to end before he arms it (again). So it does not matter which
  * of these workers the request is sent to, and `home` may change under those who read it.
  *
- * A token is the entry and 16 bits of its generation. Closing a descriptor removes the registration
- * first, so what may come late are edges that the home had already fetched; they find another
- * generation, or another home, and are dropped. For a new home nothing is lost by that: registering
- * reports what is ready.
+ * A token is the entry and the lowest bits of its generation. Closing a descriptor removes the
+ * registration first, so what may come late are edges that the home had already fetched; they find
+ * another generation, or another home, and are dropped. A few bits are enough: an entry that
+ * is used again is registered by the home's own worker, which runs no task before it has reported
+ * the edges that it has fetched. For a new home nothing is lost by that:
+ * registering reports what is ready.
  */
 #include "io/ready.h"
 
@@ -73,27 +75,15 @@ void blz__fd_note(struct io *io, uint64_t seen, int64_t value)
 
 /* ---- registrations ---- */
 
-#define GENERATION_SHIFT 48
-
-static uint64_t token_of(const blz__fd *entry)
-{
-    return (uint64_t)(uintptr_t)entry | (uint64_t)entry->generation << GENERATION_SHIFT;
-}
-
-static blz__fd *entry_of(uint64_t token)
-{
-    return (blz__fd *)(uintptr_t)(token & (((uint64_t)1 << GENERATION_SHIFT) - 1));
-}
-
 static bool is_current(const blz__fd *entry, uint64_t token)
 {
-    return (entry->state & FD_IN_USE) && (uint16_t)entry->generation == token >> GENERATION_SHIFT;
+    return (entry->state & FD_IN_USE) && ready_token_is_of(token, entry->generation);
 }
 
 /* Under the entry's lock. */
 static int register_with(ready_driver *d, blz__fd *entry)
 {
-    int rc = d->kernel->watch(d, entry, token_of(entry));
+    int rc = d->kernel->watch(d, entry, ready_token(entry, entry->generation));
 
     if (rc < 0)
         return rc;
@@ -296,7 +286,7 @@ static void take_armed(blz__fd *entry, int direction, bool all, struct chain *ch
 /* Those to be tried again. */
 static struct io *note_edge(const ready_driver *d, uint64_t token, unsigned what)
 {
-    blz__fd *entry = entry_of(token);
+    blz__fd *entry = ready_token_entry(token);
     struct chain chain = {NULL, NULL};
 
     blz__lock_acquire(&entry->lock);
@@ -315,7 +305,7 @@ static struct io *note_edge(const ready_driver *d, uint64_t token, unsigned what
 
 void blz__ready_prefetch(uint64_t token)
 {
-    __builtin_prefetch(entry_of(token), 1);
+    __builtin_prefetch(ready_token_entry(token), 1);
 }
 
 void blz__ready_edge(ready_driver *d, uint64_t token, unsigned what)

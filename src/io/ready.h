@@ -11,6 +11,29 @@
 
 typedef struct ready_driver ready_driver;
 
+/*
+ * A token is the address of an entry, all of it, and in the bits that its alignment leaves the
+ * lowest ones of a generation. The upper bits of an address may be in use: processors ignore some
+ * of them, and allocators keep a tag there that a pointer must have to be valid (ARM's memory
+ * tagging).
+ */
+#define READY_GENERATIONS ((uint64_t) _Alignof(blz__fd) - 1)
+
+static inline uint64_t ready_token(const blz__fd *entry, uint32_t generation)
+{
+    return (uint64_t)(uintptr_t)entry | (generation & READY_GENERATIONS);
+}
+
+static inline blz__fd *ready_token_entry(uint64_t token)
+{
+    return (blz__fd *)(uintptr_t)(token & ~READY_GENERATIONS);
+}
+
+static inline bool ready_token_is_of(uint64_t token, uint32_t generation)
+{
+    return ((token ^ generation) & READY_GENERATIONS) == 0;
+}
+
 /* What the backend does. Both under the entry's lock, or by the last who knows the entry. */
 typedef struct ready_kernel {
     /*
