@@ -191,17 +191,22 @@ void run_command(struct call *call)
 /* Settings that cannot be changed, for those who ask before they measure. */
 static void reply_config(struct call *call)
 {
-    char max_clients[16], max_word[16];
+    char max_clients[16], max_memory[24], max_buffers[24], max_word[16];
     const char *settings[][2] = {
         {"save", ""},
         {"appendonly", "no"},
         {"databases", "1"},
         {"maxclients", max_clients},
+        {"maxmemory", max_memory},
+        {"maxmemory-clients", max_buffers},
+        {"maxmemory-policy", "noeviction"},
         {"proto-max-bulk-len", max_word},
     };
     size_t nr = sizeof settings / sizeof *settings, nr_found = 0;
 
     snprintf(max_clients, sizeof max_clients, "%u", call->client->server->max_clients);
+    snprintf(max_memory, sizeof max_memory, "%zu", call->client->server->store.budget.max);
+    snprintf(max_buffers, sizeof max_buffers, "%zu", call->client->server->buffers.max);
     snprintf(max_word, sizeof max_word, "%d", RESP_WORD_MAX);
     for (int write = 0; write < 2; write++) { /* first count them */
         if (write)
@@ -247,6 +252,14 @@ void run_info(struct call *call)
                 blz_rt_backend(blz_rt_current()),
                 (long long)((blz_now() - server->started_ns) / BLZ_SEC),
                 atomic_load(&server->nr_clients), server->max_clients);
+    bytes_print(&text,
+                "\r\n# Memory\r\n"
+                "used_memory_dataset:%zu\r\n"
+                "maxmemory:%zu\r\n"
+                "mem_clients:%zu\r\n"
+                "maxmemory_clients:%zu\r\n",
+                atomic_load(&server->store.budget.used), server->store.budget.max,
+                atomic_load(&server->buffers.used), server->buffers.max);
     bytes_print(&text,
                 "\r\n# Stats\r\n"
                 "total_connections_received:%llu\r\n"

@@ -39,7 +39,8 @@ static int become_subscriber(struct client *client)
     client->subscriber = subscriber_new(&client->server->pubsub, client->conn, client->proto);
     if (!client->subscriber)
         return -ENOMEM;
-    rc = BLZ_SPAWN_JOIN(&client->deliver, deliver, .subscriber = client->subscriber);
+    rc = BLZ_SPAWN_JOIN(&client->deliver, deliver, .subscriber = client->subscriber,
+                        .bytes.budget = client->subscriber->outbox.budget);
     if (rc < 0) {
         subscriber_free(client->subscriber);
         client->subscriber = NULL;

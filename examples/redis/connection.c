@@ -8,7 +8,7 @@
  * (`rest`), and what follows is read behind it.
  *
  * A client that does not read its replies is not read from either: `out` grows no further than a
- * reply beyond OUT_HIGH. One that has subscribed to something is sent to by a task of its own; see
+ * reply beyond OUT_HIGH. All that is kept here is taken from the budget for clients. One that has subscribed to something is sent to by a task of its own; see
  * pubsub.h.
  */
 #include "redis.h"
@@ -105,12 +105,22 @@ static void keep_rest(struct connection *c)
 
 /* ---- requests ---- */
 
+static void free_args(struct connection *c)
+{
+    const struct resp_request *r = &c->request;
+
+    if (r->args == c->few)
+        return;
+    free(r->args);
+    budget_give(&c->client.server->buffers, r->room * sizeof *r->args);
+}
+
 static void begin_request(struct connection *c)
 {
     struct resp_request *r = &c->request;
 
     if (r->room > KEPT_ARGS) {
-        free(r->args);
+        free_args(c);
         r->room = 0;
     }
     *r = (struct resp_request){.args = r->room > FEW_ARGS ? r->args : c->few,
@@ -120,11 +130,16 @@ static void begin_request(struct connection *c)
 static bool grow_args(struct connection *c)
 {
     struct resp_request *r = &c->request;
-    struct resp_span *old = r->args == c->few ? NULL : r->args;
-    struct resp_span *args = realloc(old, 2u * r->room * sizeof *args);
+    struct resp_span *old = r->args == c->few ? NULL : r->args, *args;
+    size_t more = (old ? 1u : 2u) * r->room * sizeof *args;
 
-    if (!args)
+    if (!budget_take(&c->client.server->buffers, more))
         return false;
+    args = realloc(old, 2u * r->room * sizeof *args);
+    if (!args) {
+        budget_give(&c->client.server->buffers, more);
+        return false;
+    }
     if (!old)
         memcpy(args, c->few, sizeof c->few);
     r->args = args;
@@ -213,8 +228,7 @@ static void finish(struct connection *c)
     blz_buf_release(&c->lent);
     bytes_free(&c->rest);
     bytes_free(&c->client.out);
-    if (c->request.args != c->few)
-        free(c->request.args);
+    free_args(c);
     atomic_fetch_sub_explicit(&c->client.server->nr_clients, 1, memory_order_relaxed);
 }
 
@@ -281,7 +295,8 @@ int connection_spawn(struct server *server, blz_tcp conn)
         rc = -EMFILE;
     } else {
         rc = BLZ_SPAWN(connection, .client.server = server, .client.conn = conn, .client.id = id,
-                       .client.proto = 2);
+                       .client.proto = 2, .client.out.budget = &server->buffers,
+                       .rest.budget = &server->buffers);
     }
     if (rc < 0)
         atomic_fetch_sub_explicit(&server->nr_clients, 1, memory_order_relaxed);

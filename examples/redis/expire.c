@@ -65,9 +65,13 @@ static bool make_room(struct shard *shard)
 
     if (shard->nr_due < shard->due_size)
         return true;
-    due = realloc(shard->due, size * sizeof *due);
-    if (!due)
+    if (!budget_take(shard->budget, (size - shard->due_size) * sizeof *due))
         return false;
+    due = realloc(shard->due, size * sizeof *due);
+    if (!due) {
+        budget_give(shard->budget, (size - shard->due_size) * sizeof *due);
+        return false;
+    }
     shard->due = due;
     shard->due_size = size;
     return true;

@@ -31,10 +31,11 @@ struct subscription {
     struct subscription *next_of_owner; /* of the subscriber */
 };
 
-void pubsub_init(struct pubsub *p, const struct hash_secret *secret)
+void pubsub_init(struct pubsub *p, const struct hash_secret *secret, struct budget *budget)
 {
     pthread_mutex_init(&p->lock, NULL);
     p->secret = secret;
+    p->budget = budget;
 }
 
 void pubsub_free(struct pubsub *p)
@@ -124,6 +125,7 @@ struct subscriber *subscriber_new(struct pubsub *p, blz_tcp conn, int proto)
         s->pubsub = p;
         s->conn = conn;
         s->proto = proto;
+        s->outbox.budget = p->budget;
         pthread_mutex_init(&s->lock, NULL);
         blz_notify_init(&s->filled);
         blz_notify_init(&s->drained);

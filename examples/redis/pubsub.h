@@ -30,6 +30,7 @@ struct subscription;
 struct pubsub {
     pthread_mutex_t lock;
     const struct hash_secret *secret;
+    struct budget *budget; /* of outboxes */
     struct channel **buckets;
     size_t nr_buckets, nr_channels;
     struct channel *patterns; /* all of them: each is tried with each message */
@@ -51,8 +52,8 @@ struct subscriber {
     blz_notify drained; /* for the connection: there is less */
 };
 
-/* All zero before. `secret` stays. */
-void pubsub_init(struct pubsub *pubsub, const struct hash_secret *secret);
+/* All zero before. `secret` and `budget` stay. */
+void pubsub_init(struct pubsub *pubsub, const struct hash_secret *secret, struct budget *budget);
 void pubsub_free(struct pubsub *pubsub);
 
 /* NULL: no memory. */

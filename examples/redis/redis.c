@@ -85,17 +85,20 @@ out:
 /* ---- the program ---- */
 
 static const char usage[] =
-    "redis [--port N] [--address A] [--workers N] [--maxclients N] [--backend B]\n"
+    "redis [--port N] [--address A] [--workers N] [--maxclients N] [--maxmemory MB]\n"
+    "      [--maxmemory-clients MB] [--backend B]\n"
     "\n"
-    "  --port N        listen there; default 6379, 0: any that is free\n"
-    "  --address A     and at this address; default 127.0.0.1\n"
-    "  --workers N     default: as many as there are CPUs\n"
-    "  --maxclients N  at a time; default 10000\n"
-    "  --backend B     io_uring, epoll or poll; default: the best that works here\n";
+    "  --port N                listen there; default 6379, 0: any that is free\n"
+    "  --address A             and at this address; default 127.0.0.1\n"
+    "  --workers N             default: as many as there are CPUs\n"
+    "  --maxclients N          at a time; default 10000\n"
+    "  --maxmemory MB          for keys and values; default 1024\n"
+    "  --maxmemory-clients MB  for requests and replies; default 512\n"
+    "  --backend B             io_uring, epoll or poll; default: the best that works here\n";
 
 struct settings {
     blz_addr addr;
-    unsigned long port, workers, max_clients;
+    unsigned long port, workers, max_clients, max_memory, max_buffers;
     blz_options options;
 };
 
@@ -119,6 +122,10 @@ static bool parse_option(struct settings *settings, int option)
         return number(optarg, 4096, &settings->workers);
     case 'm':
         return number(optarg, 1000000, &settings->max_clients);
+    case 'M':
+        return number(optarg, 1 << 20, &settings->max_memory);
+    case 'B':
+        return number(optarg, 1 << 20, &settings->max_buffers);
     case 'b':
         settings->options.backend = optarg;
         return true;
@@ -130,9 +137,14 @@ static bool parse_option(struct settings *settings, int option)
 static bool parse_options(struct settings *settings, int argc, char **argv)
 {
     static const struct option names[] = {
-        {"port", required_argument, NULL, 'p'},       {"address", required_argument, NULL, 'a'},
-        {"workers", required_argument, NULL, 'w'},    {"backend", required_argument, NULL, 'b'},
-        {"maxclients", required_argument, NULL, 'm'}, {NULL, 0, NULL, 0},
+        {"port", required_argument, NULL, 'p'},
+        {"address", required_argument, NULL, 'a'},
+        {"workers", required_argument, NULL, 'w'},
+        {"backend", required_argument, NULL, 'b'},
+        {"maxclients", required_argument, NULL, 'm'},
+        {"maxmemory", required_argument, NULL, 'M'},
+        {"maxmemory-clients", required_argument, NULL, 'B'},
+        {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -151,7 +163,9 @@ int main(int argc, char **argv)
 {
     struct settings settings = {.addr = blz_addr_loopback(BLZ_ADDR_V4, 0),
                                 .port = 6379,
-                                .max_clients = 10000};
+                                .max_clients = 10000,
+                                .max_memory = 1024,
+                                .max_buffers = 512};
     int64_t rc;
 
     if (!parse_options(&settings, argc, argv)) {
@@ -160,9 +174,10 @@ int main(int argc, char **argv)
     }
     server.max_clients = (unsigned)settings.max_clients;
     server.started_ns = blz_now();
-    rc = store_init(&server.store);
+    server.buffers.max = settings.max_buffers << 20;
+    rc = store_init(&server.store, settings.max_memory << 20);
     if (rc == 0) {
-        pubsub_init(&server.pubsub, &server.store.secret);
+        pubsub_init(&server.pubsub, &server.store.secret, &server.buffers);
         rc = BLZ_RUN_WITH(&settings.options, serve, .server = &server, .addr = settings.addr);
         pubsub_free(&server.pubsub);
         store_free(&server.store);

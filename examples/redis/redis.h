@@ -17,12 +17,18 @@
  *   glob.c        patterns         }
  *   reply.c       replies, in bytes that grow
  *   hash.c        a hash with a secret
+ *   budget.h      how much memory there may be
  *
  * What it shows: a task a connection, on all workers, and how they share data: a lock that is held
  * for a few instructions is a plain mutex; what one task does for another goes through an outbox
- * and a notification. A connection that is silent holds no buffer. Nothing that a client sends
- * makes the server hold more memory, or work longer without a pause, than the limits in resp.h and
- * pubsub.h say.
+ * and a notification. A connection that is silent holds no buffer.
+ *
+ * What clients send makes the server hold no more memory than it is told to: --maxmemory for keys
+ * and values, beyond which commands that need more are refused, and --maxmemory-clients for what
+ * has been received and not carried out, and for replies and messages that have not been sent;
+ * beyond that, the client that needs more is closed. Beside these there are --maxclients
+ * connections, each with up to SUBSCRIPTIONS_MAX subscriptions. A single request is limited by
+ * resp.h, and a reply by reply.h.
  */
 #ifndef REDIS_REDIS_H
 #define REDIS_REDIS_H
@@ -43,6 +49,7 @@ enum { CLIENT_NAME_MAX = 64 };
 struct server {
     struct store store;
     struct pubsub pubsub;
+    struct budget buffers; /* of clients */
     unsigned max_clients;
     uint16_t port;
     int64_t started_ns;

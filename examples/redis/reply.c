@@ -11,22 +11,33 @@ enum { MIN_SIZE = 1 << 10, KEPT_SIZE = 16 << 10 };
 
 /* ---- bytes ---- */
 
-static bool grow(struct bytes *b, size_t len)
+/* Memory of another size for what is there. False: it is as it was. */
+static bool resize(struct bytes *b, size_t size)
 {
-    size_t size = b->size ? b->size : MIN_SIZE;
     char *data;
 
-    if (b->failed || len > BYTES_MAX - b->len)
-        goto failed;
-    while (size - b->len < len)
-        size *= 2;
+    if (b->budget && !budget_take(b->budget, size - b->size))
+        return false;
     data = realloc(b->data, size);
+    if (!data && b->budget)
+        budget_give(b->budget, size - b->size);
     if (!data)
-        goto failed;
+        return false;
     b->data = data;
     b->size = size;
     return true;
-failed:
+}
+
+static bool grow(struct bytes *b, size_t len)
+{
+    size_t size = b->size ? b->size : MIN_SIZE;
+
+    if (!b->failed && len <= BYTES_MAX - b->len) {
+        while (size - b->len < len)
+            size *= 2;
+        if (resize(b, size))
+            return true;
+    }
     b->failed = true;
     return false;
 }
@@ -78,7 +89,9 @@ void bytes_clear(struct bytes *b)
 void bytes_free(struct bytes *b)
 {
     free(b->data);
-    *b = (struct bytes){0};
+    if (b->budget)
+        budget_give(b->budget, b->size);
+    *b = (struct bytes){.budget = b->budget};
 }
 
 /* ---- replies ---- */

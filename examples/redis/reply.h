@@ -2,22 +2,25 @@
 /*
  * Replies: bytes that grow, and what Redis puts into them.
  *
- * When there is no memory for a reply, or it is longer than any may be, the bytes are `failed` and
- * take no more. So a command writes its reply without looking, and the connection asks once.
+ * When there is no memory for a reply, or none left in the budget, or it is longer than any may be,
+ * the bytes are `failed` and take no more. So a command writes its reply without looking, and the connection asks once.
  */
 #ifndef REDIS_REPLY_H
 #define REDIS_REPLY_H
+
+#include "budget.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BYTES_MAX = 256 << 20 };
+enum { BYTES_MAX = 128 << 20 }; /* of a reply, or of a request and what follows it */
 
 struct bytes {
     char *data; /* NULL: no memory held */
     size_t len, size;
     bool failed;
+    struct budget *budget; /* that the memory is taken from; NULL: what is soon freed */
 };
 
 /* Room for `len` more, which the caller then writes at data + len. False: failed. */

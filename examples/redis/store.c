@@ -15,17 +15,19 @@
 
 enum { MIN_BUCKETS = 16 };
 
-int store_init(struct store *s)
+int store_init(struct store *s, size_t max)
 {
     int rc = hash_secret_init(&s->secret);
 
     if (rc < 0)
         return rc;
+    s->budget.max = max;
     blz_notify_init(&s->sooner);
     atomic_init(&s->wake_ns, BLZ_NEVER);
     for (size_t i = 0; i < NR_SHARDS; i++) {
         pthread_mutex_init(&s->shards[i].lock, NULL);
         s->shards[i].sooner_ns = BLZ_NEVER;
+        s->shards[i].budget = &s->budget;
     }
     return 0;
 }
@@ -65,6 +67,18 @@ static struct shard *shard_of(struct store *s, const struct key *key)
     return &s->shards[key->hash >> 58];
 }
 
+/* ---- sizes ---- */
+
+static size_t size_with(size_t key_len, size_t value_size)
+{
+    return sizeof(struct entry) + key_len + value_size;
+}
+
+static size_t size_of(const struct entry *entry)
+{
+    return size_with(entry->key_len, entry->value_size);
+}
+
 /* ---- finding ---- */
 
 static struct entry **bucket_of(const struct shard *shard, uint64_t hash)
@@ -92,6 +106,7 @@ static void drop_at(struct shard *shard, struct entry **link)
     (void)shard_set_due(shard, entry, BLZ_NEVER);
     *link = entry->next;
     shard->nr_entries--;
+    budget_give(shard->budget, size_of(entry));
     free(entry);
 }
 
@@ -147,10 +162,15 @@ bool store_remove(struct store *s, const struct key *key)
 static bool grow(struct shard *shard)
 {
     size_t old = shard->nr_buckets, nr = old > 0 ? 2 * old : MIN_BUCKETS;
-    struct entry **from = shard->buckets, **buckets = calloc(nr, sizeof(struct entry *));
+    struct entry **from = shard->buckets, **buckets;
 
-    if (!buckets)
+    if (!budget_take(shard->budget, nr * sizeof *buckets))
         return old > 0;
+    buckets = calloc(nr, sizeof(struct entry *));
+    if (!buckets) {
+        budget_give(shard->budget, nr * sizeof *buckets);
+        return old > 0;
+    }
     shard->buckets = buckets;
     shard->nr_buckets = nr;
     for (size_t i = 0; i < old; i++) {
@@ -162,18 +182,24 @@ static bool grow(struct shard *shard)
         }
     }
     free(from);
+    budget_give(shard->budget, old * sizeof *from);
     return true;
 }
 
 static struct entry *insert(struct shard *shard, const struct key *key, size_t len)
 {
+    size_t size = size_with(key->len, len);
     struct entry *entry, **bucket;
 
     if (shard->nr_entries >= shard->nr_buckets && !grow(shard))
         return NULL;
-    entry = malloc(sizeof *entry + key->len + len);
-    if (!entry)
+    if (!budget_take(shard->budget, size))
         return NULL;
+    entry = malloc(size);
+    if (!entry) {
+        budget_give(shard->budget, size);
+        return NULL;
+    }
     bucket = bucket_of(shard, key->hash);
     *entry = (struct entry){
         .next = *bucket,
@@ -195,20 +221,35 @@ static bool stays(const struct entry *entry, size_t len)
     return len <= entry->value_size && entry->value_size <= 4 * len + 64;
 }
 
+/* Makes room for a value of `size` bytes. NULL: no memory, and nothing has changed. */
+static struct entry *reallocate(struct shard *shard, struct entry **link, size_t size)
+{
+    size_t old = (*link)->value_size;
+    struct entry *entry;
+
+    if (size > old && !budget_take(shard->budget, size - old))
+        return NULL;
+    entry = realloc(*link, size_with((*link)->key_len, size));
+    if (!entry && size > old)
+        budget_give(shard->budget, size - old);
+    if (!entry)
+        return NULL;
+    if (size < old)
+        budget_give(shard->budget, old - size);
+    *link = entry;
+    entry->value_size = (uint32_t)size;
+    shard_fix_due(shard, entry);
+    return entry;
+}
+
 static struct entry *resize(struct shard *shard, struct entry **link, size_t len)
 {
     struct entry *entry = *link;
 
-    if (!stays(entry, len)) {
-        size_t size = len > entry->value_size ? len + len / 4 : len;
-        entry = realloc(entry, sizeof *entry + entry->key_len + size);
-        if (!entry)
-            return NULL;
-        *link = entry;
-        entry->value_size = (uint32_t)size;
-        shard_fix_due(shard, entry);
-    }
-    entry->value_len = (uint32_t)len;
+    if (!stays(entry, len))
+        entry = reallocate(shard, link, len > entry->value_size ? len + len / 4 : len);
+    if (entry)
+        entry->value_len = (uint32_t)len;
     return entry;
 }
 
@@ -243,15 +284,17 @@ size_t store_count(struct store *s, size_t *nr_due)
     return nr;
 }
 
-static void free_entries(struct entry **buckets, size_t nr)
+static void free_entries(struct budget *budget, struct entry **buckets, size_t nr)
 {
     for (size_t i = 0; i < nr; i++) {
         for (struct entry *entry = buckets[i], *next; entry; entry = next) {
             next = entry->next;
+            budget_give(budget, size_of(entry));
             free(entry);
         }
     }
     free(buckets);
+    budget_give(budget, nr * sizeof *buckets);
 }
 
 /* All are taken away at once, and freed when others go on already. */
@@ -268,10 +311,11 @@ void store_flush(struct store *s)
         shard->buckets = NULL;
         shard->nr_buckets = shard->nr_entries = 0;
         free(shard->due);
+        budget_give(shard->budget, shard->due_size * sizeof *shard->due);
         shard->due = NULL;
         shard->nr_due = shard->due_size = 0;
     }
     store_unlock(s, ALL_SHARDS);
     for (size_t i = 0; i < NR_SHARDS; i++)
-        free_entries(buckets[i], nr[i]);
+        free_entries(&s->budget, buckets[i], nr[i]);
 }

@@ -15,12 +15,16 @@
  * These are plain mutexes, not those of Blitz that a task can await: nothing waits while it holds
  * one, so the worst that a worker does with one is to copy a value.
  *
+ * Keys and values are taken from a budget, and so are the tables that they are in: without room in
+ * it nothing is added, as if there were no memory.
+ *
  * A key that has expired is not found any more. What is never looked for again is removed by a task
  * (expire.c) that sleeps until the next key is due, and for ever if there is none.
  */
 #ifndef REDIS_STORE_H
 #define REDIS_STORE_H
 
+#include "budget.h"
 #include "hash.h"
 
 #include <blitz.h>
@@ -58,6 +62,7 @@ struct shard {
     struct entry **buckets;
     size_t nr_buckets; /* a power of two, or 0 */
     size_t nr_entries;
+    struct budget *budget;
 
     struct due *due; /* a heap: the next to expire is due[0] */
     size_t nr_due, due_size;
@@ -69,11 +74,12 @@ struct store {
     _Atomic int64_t wake_ns; /* when the task that removes keys means to look again */
     blz_notify sooner;       /* it must look earlier */
     atomic_ullong nr_expired;
+    struct budget budget;
     struct shard shards[NR_SHARDS];
 };
 
-/* 0 or a negative errno. */
-int store_init(struct store *store);
+/* With room for `max` bytes. 0 or a negative errno. */
+int store_init(struct store *store, size_t max);
 void store_free(struct store *store);
 
 static inline struct key store_key(const struct store *store, const char *data, size_t len)

@@ -35,7 +35,7 @@ static void reply_value(struct call *call, struct entry *entry)
 
 static void reply_no_memory(struct call *call)
 {
-    reply_error(out_of(call), "OOM out of memory");
+    reply_error(out_of(call), "OOM command not allowed when used memory > 'maxmemory'.");
 }
 
 /* Sets a value; when it expires stays as it is. NULL: no memory. */
@@ -353,7 +353,7 @@ void run_mset(struct call *call)
         struct key key = key_at(call, i);
         struct entry *entry = put(call, &key, arg(call, i + 1), arg_len(call, i + 1));
         if (!entry) {
-            reply_error(out_of(call), "OOM out of memory after %u keys", i / 2);
+            reply_error(out_of(call), "OOM used memory > 'maxmemory' after %u keys.", i / 2);
             return;
         }
         (void)store_expire(store_of(call), entry, BLZ_NEVER); /* takes no memory */

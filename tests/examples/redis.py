@@ -592,6 +592,55 @@ def alone_test_clients_are_limited():
             assert four.ask("PING") == "PONG"
 
 
+def info_of(client, name):
+    return int(re.search(rf"^{name}:(\d+)", client.ask("INFO"), re.MULTILINE)[1])
+
+
+def alone_test_keys_and_values_are_limited():
+    """What needs more is refused, what is there stays, and what is removed makes room."""
+    full = "OOM command not allowed when used memory > 'maxmemory'."
+    with closing(Server("--maxmemory", "8")) as server, closing(server.connect()) as c:
+        nr = 0
+        while c.ask("SET", f"large{nr}", "x" * (1 << 20)) == "OK":
+            nr += 1
+        assert 5 <= nr < 8, nr
+        small = 0
+        while c.ask("SET", f"small{small}", "x" * 100) == "OK":
+            small += 1
+        assert info_of(c, "used_memory_dataset") <= info_of(c, "maxmemory") == 8 << 20
+        assert c.ask("SET", "more", "x" * 1000) == full and c.ask("GET", "more") is None
+        assert c.ask("APPEND", "large0", "x" * 1000) == full
+        assert c.ask("SET", "small0", "y" * 100) == "OK", "no more than before"
+        assert c.ask("MSET", "a", "x" * 1000, "b", "x").startswith("OOM")
+        assert c.ask("GET", "large0") == "x" * (1 << 20)
+        assert c.ask("DEL", "large0") == 1
+        assert c.ask("SET", "more", "x" * 1000, "EX", 100) == "OK"
+        assert c.ask("FLUSHALL") == "OK" and info_of(c, "used_memory_dataset") == 0
+        assert c.ask("SET", "large0", "x" * (4 << 20)) == "OK"
+        assert c.ask("SET", "large0", "x") == "OK" and info_of(c, "used_memory_dataset") < 1 << 20
+
+
+def alone_test_buffers_of_clients_are_limited():
+    """Many that send half of a request, and one that asks for more than is left."""
+    with closing(Server("--maxmemory-clients", "8")) as server, closing(server.connect()) as c:
+        assert c.ask("SET", "large", "x" * (1 << 20)) == "OK"
+        halves = []
+        for _ in range(20):
+            halves.append(server.connect())
+            with contextlib.suppress(OSError):  # it may be closed while it sends
+                halves[-1].send(b"*2\r\n$3\r\nGET\r\n$2000000\r\n" + b"x" * 1000000)
+            assert info_of(c, "mem_clients") <= info_of(c, "maxmemory_clients") == 8 << 20
+        until(lambda: info_of(c, "connected_clients") < 10)
+        for half in halves:
+            half.close()
+        until(lambda: info_of(c, "connected_clients") == 1)
+        assert info_of(c, "mem_clients") < 1 << 20
+        with closing(server.connect()) as greedy:
+            greedy.send(encode("MGET", *["large"] * 20))
+            greedy.expect_end()
+        assert c.ask("GET", "large") == "x" * (1 << 20)
+
+
 def alone_test_it_stops_with_clients_of_all_kinds():
     with closing(Server()) as server:
         idle, half, subscribed = server.connect(), server.connect(), server.connect(3)
@@ -606,7 +655,8 @@ def alone_test_it_stops_with_clients_of_all_kinds():
 
 
 def alone_test_options_that_make_no_sense_are_refused():
-    for options in (["--port", "x"], ["--port", "65536"], ["--address", "nowhere"], ["--nonsense"], ["6379"]):
+    for options in (["--port", "x"], ["--port", "65536"], ["--address", "nowhere"], ["--nonsense"], ["6379"],
+                    ["--maxmemory", "x"], ["--maxmemory-clients", "-1"]):
         ran = subprocess.run([PROGRAM, *options], capture_output=True, text=True, timeout=PATIENCE,
                              check=False)
         assert ran.returncode == 2 and "--port N" in ran.stderr
