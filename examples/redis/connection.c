@@ -8,8 +8,8 @@
  * (`rest`), and what follows is read behind it.
  *
  * A client that does not read its replies is not read from either: `out` grows no further than a
- * reply beyond OUT_HIGH. All that is kept here is taken from the budget for clients. One that has subscribed to something is sent to by a task of its own; see
- * pubsub.h.
+ * reply beyond OUT_HIGH. One that has subscribed to something is sent to by a task of its own; see
+ * pubsub.h. All that is kept here is taken from the budget for clients.
  */
 #include "redis.h"
 

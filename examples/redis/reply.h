@@ -3,7 +3,8 @@
  * Replies: bytes that grow, and what Redis puts into them.
  *
  * When there is no memory for a reply, or none left in the budget, or it is longer than any may be,
- * the bytes are `failed` and take no more. So a command writes its reply without looking, and the connection asks once.
+ * the bytes are `failed` and take no more. So a command writes its reply without looking, and the
+ * connection asks once.
  */
 #ifndef REDIS_REPLY_H
 #define REDIS_REPLY_H

@@ -156,8 +156,8 @@ BLZ_API blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_ad
 
 /*
  * Takes over a connected descriptor for the runtime `rt` (NULL: this thread's), which closes it
- * from now on. It may be put into non-blocking mode. -EINVAL: no TCP socket, or one that listens. On
- * failure it is still the caller's. [any thread]
+ * from now on. It may be put into non-blocking mode. -EINVAL: no TCP socket, or one that listens.
+ * On failure it is still the caller's. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Texts for errors, without the buffers of strerror. The system's texts say what an error means to
- * the system: a timeout is that of a connection, a bad handle is a number of a file. Those that Blitz gives
- * for reasons of its own have texts here that hold for both. All others are the system's.
+ * the system: a timeout is that of a connection, a bad handle is a number of a file. Those that
+ * Blitz gives for reasons of its own have texts here that hold for both. All others are the
+ * system's.
  */
 #include <blitz/base.h>
 

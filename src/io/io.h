@@ -281,8 +281,8 @@ int64_t blz__io_attempt(struct io *io);
 void blz__io_close(int fd);
 
 /*
- * Accepts a connection if there is one: its descriptor, or -1 and errno. Never waits. accept4 has no
- * flag for that. So the listener is put into non-blocking mode first if it is not in it: another
+ * Accepts a connection if there is one: its descriptor, or -1 and errno. Never waits. accept4 has
+ * no flag for that. So the listener is put into non-blocking mode first if it is not in it: another
  * process that shares the listener may have changed the mode, and may take the connection that made
  * it ready. `nonblock` is the mode of the new descriptor.
  */
