@@ -216,11 +216,85 @@ static void a_first_atomic_write_that_is_cut_short_leaves_nothing_or_the_new_fil
     cut_before_each_call(NULL);
 }
 
+/* ---- a removal that others meddle with ---- */
+
+struct removes {
+    BLZ_FRAME;
+    const char *path;
+    int64_t rc;
+    blz_fs_op op;
+};
+
+BLZ_ASYNC(removes)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_fs_remove_dir_all(&self->op, self->path));
+    BLZ_END(self->rc);
+}
+
+static int swap_at;
+static char tree[96], inside[96], swapped[96], precious[96];
+
+/* What was a directory inside the tree becomes a link out of it. */
+static void swap_directory_and_link(enum faulty call)
+{
+    if (call != FAULTY_OPENAT && call != FAULTY_UNLINKAT && call != FAULTY_READDIR &&
+        call != FAULTY_FDOPENDIR)
+        return;
+    if (swap_at-- == 0)
+        (void)renameat2(AT_FDCWD, inside, AT_FDCWD, swapped, RENAME_EXCHANGE); /* if it is there */
+}
+
+static void make_tree(void)
+{
+    char path[128];
+
+    begin();
+    snprintf(tree, sizeof tree, "%s/tree", dir);
+    snprintf(inside, sizeof inside, "%s/tree/inside", dir);
+    snprintf(swapped, sizeof swapped, "%s/swapped", dir);
+    snprintf(precious, sizeof precious, "%s/outside", dir);
+    assert_int_equal(mkdir(precious, 0700), 0);
+    assert_int_equal(symlink("../outside", swapped), 0);
+    snprintf(precious, sizeof precious, "%s/outside/precious", dir);
+    assert_true(mkdir(precious, 0700) == 0 && mkdir(tree, 0700) == 0 && mkdir(inside, 0700) == 0);
+    snprintf(path, sizeof path, "%s/precious", inside); /* has the same name there */
+    assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void remove_all(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    assert_int_equal(system(command), 0);
+}
+
+static void a_directory_that_becomes_a_link_at_any_moment_is_not_followed(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.backend = "epoll", .workers = 1});
+    int n = 0;
+
+    (void)state;
+    do {
+        make_tree();
+        swap_at = n++;
+        before_call = swap_directory_and_link;
+        (void)BLZ_BLOCK_ON(rt, removes, .path = tree); /* 0, or an error: it was disturbed */
+        before_call = NULL;
+        assert_int_equal(access(precious, F_OK), 0);
+        remove_all();
+    } while (swap_at < 0);
+    assert_true(n > 8);
+    free_rt(rt);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_atomic_write_that_is_cut_short_leaves_the_old_file_or_the_new_one),
         TEST(a_first_atomic_write_that_is_cut_short_leaves_nothing_or_the_new_file),
+        TEST(a_directory_that_becomes_a_link_at_any_moment_is_not_followed),
     };
     if (argc > 1 && strncmp(argv[1], "cut ", 4) == 0)
         return write_until_cut(argv[1]);
