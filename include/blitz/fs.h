@@ -107,8 +107,8 @@ BLZ_API blz_future *blz_fs_append(blz_fs_op *op, const char *path, const void *d
 /*
  * Copies what is in a file, and its permissions: the number of bytes. Set-user-ID is copied only if
  * both have the same owner, set-group-ID only if they also have the same group. Where the file
- * system can, the two share their blocks. -EINVAL: both are the same file, or `from` is no regular one. After
- * an error or a cancellation `to` may have a part.
+ * system can, the two share their blocks. -EINVAL: both are the same file, or `from` is no regular
+ * one. After an error or a cancellation `to` may have a part.
  */
 BLZ_API blz_future *blz_fs_copy(blz_fs_op *op, const char *from, const char *to);
 

@@ -229,8 +229,9 @@ typedef struct blz_child_terminate_op {
 /*
  * Sends SIGTERM, and SIGKILL if it has not ended within `grace_ns`; awaits its end: the status, or
  * an error as blz_child_wait. If it has a group or session of its own, all of the group gets both
- * signals, and what is left of the group when the child has ended is killed at once. Cancelled: kills at once, and completes when done; it is not refused
- * in a task that has been cancelled, but shield it there to have the grace. [task]
+ * signals, and what is left of the group when the child has ended is killed at once. Cancelled:
+ * kills at once, and completes when done; it is not refused in a task that has been cancelled, but
+ * shield it there to have the grace. [task]
  */
 BLZ_API blz_future *blz_child_terminate(blz_child_terminate_op *op, blz_child *child,
                                         int64_t grace_ns);

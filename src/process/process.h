@@ -175,8 +175,8 @@ void blz__child_free(struct blz__child *child);
 int blz__child_signal_all(struct blz__child *child, int signal);
 
 /*
- * Kills it, with the group that it leads. Whether its end will come: a program that has become another user's may not be killed,
- * and must not be waited for.
+ * Kills it, with the group that it leads. Whether its end will come: a program that has become
+ * another user's may not be killed, and must not be waited for.
  */
 bool blz__child_kill(blz_child *child);
 

@@ -57,7 +57,7 @@ typedef struct blz__heap {
 typedef struct blz__pool {
     const blz_allocator *allocator;
     const uint32_t *fork_word; /* reads 0 in a forked child, which takes no lock; or NULL */
-    bool from_system; /* chunks come from the system's pages, in spans */
+    bool from_system;          /* chunks come from the system's pages, in spans */
     blz__lock lock;
     struct blz__span *spans;
     unsigned nr_spans;
@@ -81,8 +81,8 @@ blz_task *blz__heap_alloc(blz__heap *heap, size_t size, blz__lock *lock);
 
 /*
  * Gives a block back. In a forked child nothing becomes empty: locks may be held by threads that
- * the child does not have. Chunks that become empty are added to *removed, for blz__heap_release, which
- * calls the allocator, and so must not be called under a lock. [owner]
+ * the child does not have. Chunks that become empty are added to *removed, for blz__heap_release,
+ * which calls the allocator, and so must not be called under a lock. [owner]
  */
 void blz__heap_free_local(blz__heap *heap, blz_task *block, struct blz__chunk **removed);
 void blz__heap_release(blz__heap *heap, struct blz__chunk *removed);
