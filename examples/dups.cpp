@@ -9,8 +9,8 @@
 // The async macros are C only, but calls are not: reading a file blocks, so each file is read by a
 // function on the runtime's blocking pool, many at the same time, and the main thread waits for all
 // of them. `call` below is such a call as a C++ object, with a lambda. An exception must not pass
-// through the library, which is C: it is caught where the library calls the lambda, and thrown again
-// where the call is waited for.
+// through the library, which is C: it is caught where the library calls the lambda, and thrown
+// again where the call is waited for.
 #include <algorithm>
 #include <array>
 #include <blitz.h>

@@ -28,7 +28,8 @@
  * swap.
  *
  * A thief can take the oldest private job, too, of an owner that shows none and does not come to
- * do so (ring_force_begin). The owner compares with `guard`, which is `bottom` but while that happens:
+ * do so (ring_force_begin). The owner compares with `guard`, which is `bottom` but while that
+ * happens:
  *
  *     owner, at an unfork             thief, with the lock
  *     tail = index                    guard = infinity
