@@ -21,6 +21,7 @@ expect_version() {
 step "install"
 "$CMAKE" --install "$BUILD" --prefix "$root/opt" >"$root/log" || { cat "$root/log"; exit 1; }
 lib=$root/opt/$LIBDIR
+[ -e "$lib/libblitz.so" ] || fail "there is no shared library"
 export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib
 
 step "pkg-config"
