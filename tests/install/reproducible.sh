@@ -11,16 +11,17 @@ trap 'rm -rf "$work"' EXIT
 
 fail() { echo "FAIL: $*" >&2; exit 1; }
 
-build() { # folder, and the build directory in it
+build() { # folder
     mkdir -p "$1"
     git -C "$top" archive HEAD | tar x -C "$1"
-    (cd "$1" && cmake --preset release -B "$2" && cmake --build "$2" -j "$(nproc)" --target blitz blitz_static) \
+    (cd "$1" && cmake --preset release && cmake --build build -j "$(nproc)" --target blitz blitz_static) \
         >"$work/log" 2>&1 || { tail -n 30 "$work/log"; fail "the build in $1"; }
 }
-build "$work/first" build
-build "$work/another/folder/of-another-length" build-here
+first=$work/first second=$work/another/folder/of-another-length
+build "$first"
+build "$second"
 for file in libblitz.a "libblitz.so.$(sed -n 's/^project(blitz VERSION \([0-9.]*\).*/\1/p' "$top/CMakeLists.txt")"; do
-    cmp "$work/first/build/$file" "$work/another/folder/of-another-length/build-here/$file" ||
+    cmp "$first/build/$file" "$second/build/$file" ||
         fail "$file depends on the folder that it was built in"
 done
 echo "reproducible: ok"
