@@ -26,6 +26,7 @@ enum {
     THREAD_SANITIZER = 10,
     ADDRESS_SANITIZER = 3,
     SOAK_FACTOR = 100,
+    PF_IO_WORKER = 0x10, /* of the kernel, which has no header for it */
 };
 
 static struct {
@@ -51,20 +52,24 @@ static int count_entries(const char *path, bool (*counts)(const char *name))
 }
 
 /* The kernel starts threads for a ring (iou-wrk, iou-sqp), and ends them when it likes: some time
- * after the ring is closed. False also for a thread that has gone meanwhile. */
+ * after the ring is closed. Such a thread has its flag from the beginning, its name only when it
+ * first runs. False also for a thread that has gone meanwhile. */
 static bool is_own_thread(const char *tid)
 {
-    char path[64], name[32] = "iou-";
+    char path[64], line[512] = "";
+    unsigned flags = PF_IO_WORKER;
+    const char *behind_name;
     FILE *file;
 
-    snprintf(path, sizeof path, "/proc/self/task/%.16s/comm", tid);
+    snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", tid);
     file = fopen(path, "re");
     if (file) {
-        if (!fgets(name, sizeof name, file))
-            strcpy(name, "iou-");
+        behind_name = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+        if (behind_name)
+            sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %u", &flags);
         fclose(file);
     }
-    return strncmp(name, "iou-", 4) != 0;
+    return !(flags & PF_IO_WORKER);
 }
 
 int nr_threads(void)
