@@ -254,6 +254,7 @@ enum { HOOKED = 3 };
 static struct {
     int started[HOOKED], stopped[HOOKED], parked[HOOKED], unparked[HOOKED];
     int thread[HOOKED];
+    struct event park; /* of any */
 } hooks;
 
 static void hook_start(void *arg, unsigned worker)
@@ -276,6 +277,7 @@ static void hook_park(void *arg, unsigned worker)
     check(hooks.thread[worker] == thread_id());
     check(hooks.parked[worker] == hooks.unparked[worker]);
     hooks.parked[worker]++;
+    event_post(&hooks.park);
 }
 
 static void hook_unpark(void *arg, unsigned worker)
@@ -289,6 +291,7 @@ static void hook_unpark(void *arg, unsigned worker)
 static blz_options with_hooks(void)
 {
     memset(&hooks, 0, sizeof hooks);
+    hooks.park = (struct event)EVENT_INIT;
     return (blz_options){.workers = HOOKED,
                          .allocator = test_memory(),
                          .on_thread_start = hook_start,
@@ -319,17 +322,20 @@ static void hooks_are_called_on_each_worker(void **state)
     (void)state;
     for (int i = 0; i < 100; i++)
         assert_int_equal(BLZ_BLOCK_ON(rt, yields, .times = 3), 0);
+    event_wait(&hooks.park, 1);
     free_rt(rt);
     check_hooks();
     for (int i = 0; i < HOOKED; i++)
         assert_int_not_equal(hooks.thread[i], thread_id());
 }
 
-static void *open_when_entered(void *arg)
+/* While the task waits the workers have nothing to do: one of them parks sooner or later. */
+static void *open_when_parked(void *arg)
 {
     struct gate *gate = arg;
 
     event_wait(&gate->arrived, 1);
+    event_wait(&hooks.park, 1);
     gate_open(gate, 3);
     return NULL;
 }
@@ -338,7 +344,7 @@ static void hooks_are_called_for_the_caller_of_run_too(void **state)
 {
     blz_options options = with_hooks();
     struct gate gate = GATE_INIT;
-    pthread_t opener = start_thread(open_when_entered, &gate);
+    pthread_t opener = start_thread(open_when_parked, &gate);
 
     (void)state;
     assert_int_equal(BLZ_RUN_WITH(&options, enters, .gate = &gate), 3);
