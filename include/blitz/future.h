@@ -188,6 +188,22 @@ static BLZ_INLINE bool blz_cancelled(const blz_cx *cx)
 }
 
 /*
+ * Whether a future that was awaited never began: the await was refused because its scope had been
+ * cancelled, or there was no memory for its box. What the future was to take over (a connection, a
+ * buffer to free) is then still the caller's. Ask after the await, whatever its result:
+ *
+ *     BLZ_CALL(self->rc, self->session, session, .conn = self->conn);
+ *     if (blz_never_started(&self->session.blz_frame))
+ *         blz_tcp_close(&self->conn);             // session closes it otherwise
+ *
+ * It also holds for a future inside of one that was refused: one with a limit, or a branch.
+ */
+static inline bool blz_never_started(const blz_future *future)
+{
+    return (future->flags & BLZ_FUTURE_REFUSED) || future->line == 0;
+}
+
+/*
  * Defers cancellation in the current scope until blz_unshield has been called as often. Up to
  * 65,535 deep, then -EOVERFLOW.
  */

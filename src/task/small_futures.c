@@ -219,6 +219,8 @@ static blz_poll box_poll(blz_future *self, blz_cx *cx)
             return BLZ_PENDING;
         self->result = self->child->result;
         blz__box_discard((blz_box *)self, cx);
+    } else {
+        self->flags |= BLZ_FUTURE_REFUSED; /* for blz_never_started */
     }
     return blz_future_done(self, self->result);
 }

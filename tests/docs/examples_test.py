@@ -5,7 +5,7 @@
     examples_test.py [COMPILER]
 
 An example is what the reference shows as code. Its functions, structs and macros go to the top level; the
-rest are statements of an async function, in a block for each part that a line of dots ends. CONTEXT has
+rest are statements of an async function, or of a plain one if they return and await nothing, in a block for each part that a line of dots ends. CONTEXT has
 what an example takes for granted: declarations, and members of the frame. What looks like code and is
 none, tables and the signatures of what a macro makes, is in NO_CODE, by its number.
 """
@@ -64,7 +64,9 @@ CONTEXT = {
         int to_curl(unsigned events); static int running; static blz_fdset_event event;""",
            "PGconn *pg; blz_fd fd; blz_io io; CURLM *multi; blz_fdset set; blz_fdset_wait_op wait;"
            "int64_t deadline_ns;"),
-    "future": ("static blz_semaphore semaphore; static blz_semaphore_op op;", ""),
+    "future": ("static blz_semaphore semaphore; static blz_semaphore_op op;"
+               "struct session { BLZ_FRAME; blz_tcp conn; }; BLZ_DECLARE_EXTERN(session);",
+               "blz_tcp conn; struct session session;"),
     "frames": ("void handle(const void *data, size_t len);", ""),
     "io": ("", "int64_t n; blz_tcp conn; blz_io io; char buf[4096];"),
     "look": ("struct door; struct door_wait { blz_future future; struct door *door; };"
@@ -207,6 +209,8 @@ def source(header, number, code):
     statements = "\n".join(f"{{\n{block}\n}}" for block in blocks if block.strip())
     frame = f"struct example_ {{ BLZ_FRAME; int64_t rc; {members} {own} }};"
     body = f"BLZ_ASYNC(example_)\n{{\n {variables}\n BLZ_BEGIN;\n{statements}\n goto out;\nout:\n BLZ_END(0);\n}}"
+    if re.search(r"\breturn\b", statements) and "self->" not in statements:  # of a plain function
+        body = f"int example_(void);\nint example_(void)\n{{\n {variables}\n{statements}\n return 0;\n}}"
     rest = "int main(void) { return 0; }" if "int main" not in top else ""
     includes = "".join(f"#include <{name}>\n" for name in INCLUDES)
     return f"{includes}{PRELUDE}{declarations}\n{top}\n{frame}\n{body}\n{rest}\n"
