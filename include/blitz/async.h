@@ -30,6 +30,9 @@
  * - BLZ_BEGIN comes first, BLZ_END(result) last; leave early by `goto out`, a label before BLZ_END.
  * - No await inside a `switch` of your own; it aborts with a sentence when it resumes. At most one
  *   await on a line.
+ * - A frame has at most BLZ_FRAME_MAX bytes, 256 KiB: the macros that spawn and call build it on the
+ *   stack before it is copied. Large buffers go behind the frame (BLZ_TAIL), or into memory of
+ *   their own.
  *
  * An await gives the awaited future's result, or -ECANCELED if the task (or the enclosing scope)
  * has been cancelled: clean up and return, as for any error. Awaits in the cleanup must be
@@ -48,6 +51,16 @@
 #include <blitz/task.h>
 
 #ifndef __cplusplus
+
+/*
+ * The largest frame, in bytes. BLZ_SPAWN, BLZ_RUN, BLZ_CALL and their kin build it as a compound
+ * literal, on the stack of the thread that calls them: a larger one does not compile. 256 KiB has
+ * room for several buffers of 64 KiB and is a small part of the usual stack of 8 MiB. Programs
+ * whose threads have small stacks may define it to be less, before they include this header.
+ */
+#ifndef BLZ_FRAME_MAX
+#define BLZ_FRAME_MAX (256 * 1024)
+#endif
 
 /* The header of a frame: the first member of the struct. */
 #define BLZ_FRAME blz_future blz_frame
@@ -138,7 +151,8 @@
 
 /*
  * Awaits another async function in place: BLZ_CALL(self->rc, self->child, fetch, .url = url). Its
- * frame is `slot`, a member of ours of type struct fetch.
+ * frame is `slot`, a member of ours of type struct fetch. In a cancelled scope the function does not
+ * begin: what it was to take over is still ours then (blz_never_started).
  */
 #define BLZ_CALL(...)                 BLZ_CALL_(__VA_ARGS__, )
 #define BLZ_CALL_(dst, slot, fn, ...) BLZ_AWAIT(dst, BLZ_FUTURE_(slot, fn, __VA_ARGS__))
@@ -150,13 +164,14 @@
  *                                          BLZ_FUTURE(self->child, fetch, .url = url)));
  */
 #define BLZ_FUTURE(slot, ...) BLZ_FUTURE_(slot, __VA_ARGS__, )
-#define BLZ_FUTURE_(slot, fn, ...) \
-    ((slot) = (struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, &(slot).blz_frame)
+#define BLZ_FUTURE_(slot, fn, ...)                                                             \
+    ((void)BLZ_FRAME_SIZE_(fn), (slot) = (struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, \
+     &(slot).blz_frame)
 
 /* A boxed call, for recursion: BLZ_AWAIT(self->rc, BLZ_BOX(&self->box, walk, .node = left)). */
 #define BLZ_BOX(box, ...) BLZ_BOX_(box, __VA_ARGS__, )
 #define BLZ_BOX_(box, fn, ...) \
-    blz_box_init((box), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn))
+    blz_box_init((box), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn))
 
 /*
  * Spawns `fn` as a task of the current runtime and lets go of it. 0 or a negative errno (-ENOMEM;
@@ -229,16 +244,26 @@
     BLZ_GUARD_PUSH_                                                                                \
     static blz_poll fn##_poll(struct fn *self, blz_cx *cx)
 
-#define BLZ_SPAWN_HERE_(handle, fn, ...)                                                      \
-    blz_spawn_here_(&(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn), \
+/* sizeof(struct fn), if that is a size that a frame may have. */
+#define BLZ_FRAME_SIZE_(fn)                                                                     \
+    (sizeof(struct fn) +                                                                        \
+     0 * sizeof(struct {                                                                        \
+         _Static_assert(sizeof(struct fn) <= BLZ_FRAME_MAX,                                     \
+                        "this frame is larger than BLZ_FRAME_MAX and would be built on the "    \
+                        "stack: put its large buffers behind it (BLZ_TAIL), or allocate them"); \
+         char blz_unused_;                                                                      \
+     }))
+
+#define BLZ_SPAWN_HERE_(handle, fn, ...)                                                        \
+    blz_spawn_here_(&(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn), \
                     (handle), BLZ_SITE_(fn, ))
 #define BLZ_SPAWN_(args, fn, ...) \
-    blz_spawn((args), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn))
-#define BLZ_RUN_(options, fn, ...)                                                               \
-    blz_run((options), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn), \
+    blz_spawn((args), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn))
+#define BLZ_RUN_(options, fn, ...)                                                                 \
+    blz_run((options), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn), \
             BLZ_SITE_(fn, ))
-#define BLZ_BLOCK_ON_(rt, fn, ...)                                                               \
-    blz_block_on((rt), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, sizeof(struct fn), \
+#define BLZ_BLOCK_ON_(rt, fn, ...)                                                                 \
+    blz_block_on((rt), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn), \
                  BLZ_SITE_(fn, ))
 
 /*
