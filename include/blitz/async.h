@@ -36,7 +36,7 @@
  *
  * An await gives the awaited future's result, or -ECANCELED if the task (or the enclosing scope)
  * has been cancelled: clean up and return, as for any error. Awaits in the cleanup must be
- * shielded, or they are refused as well.
+ * shielded, or they are refused as well; but not blz_scope_join, which passes the cancellation on.
  *
  * Define BLZ_DEBUG_FRAMES before including this header to make every await suspend at least once
  * and to fill the stack with rubbish before each resume: a value kept in a local is then lost for

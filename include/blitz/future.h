@@ -18,6 +18,17 @@
  *     }
  *     static const blz_future_ops countdown_ops = { .name = "countdown", .poll = countdown_poll };
  *
+ * One that awaits another future polls it, and lets `child` point to it meanwhile:
+ *
+ *     static blz_poll twice_as_much_poll(blz_future *f, blz_cx *cx)     // f->child was set before
+ *     {
+ *         blz_future *inner = f->child;
+ *         if (blz_is_pending(inner->ops->poll(inner, cx)))
+ *             return BLZ_PENDING;
+ *         f->child = NULL;
+ *         return blz_future_done(f, 2 * inner->result);
+ *     }
+ *
  * The rules of a poll function:
  * - It returns BLZ_READY once, after setting `result` (blz_future_done does both), or BLZ_PENDING
  *   after arranging for the task to be woken: it polled a child that is pending, it handed out a
