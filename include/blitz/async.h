@@ -30,8 +30,8 @@
  * - BLZ_BEGIN comes first, BLZ_END(result) last; leave early by `goto out`, a label before BLZ_END.
  * - No await inside a `switch` of your own; it aborts with a sentence when it resumes. At most one
  *   await on a line.
- * - A frame has at most BLZ_FRAME_MAX bytes, 256 KiB: the macros that spawn and call build it on the
- *   stack before it is copied. Large buffers go behind the frame (BLZ_TAIL), or into memory of
+ * - A frame has at most BLZ_FRAME_MAX bytes, 256 KiB: the macros that spawn and call build it on
+ *   the stack before it is copied. Large buffers go behind the frame (BLZ_TAIL), or into memory of
  *   their own.
  *
  * An await gives the awaited future's result, or -ECANCELED if the task (or the enclosing scope)
@@ -151,8 +151,8 @@
 
 /*
  * Awaits another async function in place: BLZ_CALL(self->rc, self->child, fetch, .url = url). Its
- * frame is `slot`, a member of ours of type struct fetch. In a cancelled scope the function does not
- * begin: what it was to take over is still ours then (blz_never_started).
+ * frame is `slot`, a member of ours of type struct fetch. In a cancelled scope the function does
+ * not begin: what it was to take over is still ours then (blz_never_started).
  */
 #define BLZ_CALL(...)                 BLZ_CALL_(__VA_ARGS__, )
 #define BLZ_CALL_(dst, slot, fn, ...) BLZ_AWAIT(dst, BLZ_FUTURE_(slot, fn, __VA_ARGS__))

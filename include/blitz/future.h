@@ -301,8 +301,8 @@ BLZ_API int64_t blz_wait(blz_future *future);
 
 /*
  * Polls a future on this thread as blz_wait does, up to a deadline in nanoseconds of the monotonic
- * clock: then the future is cancelled, and -ETIMEDOUT is what becomes of its -ECANCELED. [any thread
- * but a worker]
+ * clock: then the future is cancelled, and -ETIMEDOUT is what becomes of its -ECANCELED. [any
+ * thread but a worker]
  */
 BLZ_API int64_t blz_wait_until(blz_future *future, int64_t deadline_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug builds (BLZ_CHECK_WAITS: the presets debug, asan and tsan) panic when a poll returns pending
- * and nothing can ever wake the task: a poll function forgot to take a waker, or dropped it.
+ * Debug builds (BLZ_CHECK_WAITS: the presets debug, asan and tsan) panic when a poll returns
+ * pending and nothing can ever wake the task: a poll function forgot its waker, or dropped it.
  *
  * Each waker has one reference to its task. So has each holder: a handle, a scope, a caller of
  * blz_task_ref. `holders` counts the holders; the rest of the references, less the task's own, are
