@@ -187,6 +187,8 @@ static blz_poll run_op_poll(blz_future *self, blz_cx *cx)
     blz_shutdown *s = ((blz_shutdown_op *)self)->shutdown;
 
     if (!self->child) {
+        if (!cx->worker)
+            return blz_future_done(self, -ENXIO); /* blz_wait: it needs timers */
         if (blz__swap(&s->running, 1u, ACQUIRE)) /* pairs with the release below */
             return blz_future_done(self, -EBUSY);
         s->run = (struct run){.blz_frame = {.ops = &run_ops}, .shutdown = s};

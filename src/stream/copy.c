@@ -342,8 +342,10 @@ BLZ_ASYNC(both)
     BLZ_AWAIT(self->rc, blz_select(&self->select, pump_both(self), &self->watch.blz_frame));
     if (self->rc < 0)
         goto out;
-    self->rc = self->rc == 1 && self->join.future.result == -ECANCELED ? -ETIMEDOUT
-                                                                       : self->join.future.result;
+    if (self->rc == 0 || self->join.future.result != -ECANCELED)
+        self->rc = self->join.future.result;
+    else
+        self->rc = self->watch.rc < 0 ? self->watch.rc : -ETIMEDOUT;
 out:
     BLZ_END(self->rc);
 }

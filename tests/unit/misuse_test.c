@@ -24,7 +24,7 @@ BLZ_ASYNC(twice)
 
 static void join_twice(void)
 {
-    (void)BLZ_RUN(twice);
+    RUN_ALONE(twice);
 }
 
 static void one_operation_twice_in_a_join_is_a_panic(void **state)
@@ -138,7 +138,8 @@ BLZ_ASYNC(shared_inside)
 
 static void join_shared_inside(void)
 {
-    (void)BLZ_RUN_WITH((&(blz_options){.test_clock = true}), shared_inside);
+    (void)BLZ_RUN_WITH((&(blz_options){.test_clock = true, .workers = 1, .watchdog_ns = -1}),
+                       shared_inside);
 }
 
 static void one_operation_inside_of_two_branches_is_a_panic(void **state)
@@ -199,7 +200,7 @@ BLZ_ASYNC(empty_scope)
 
 static void spawn_into_nothing(void)
 {
-    (void)BLZ_RUN(empty_scope);
+    RUN_ALONE(empty_scope);
 }
 
 static void a_scope_that_was_not_made_is_a_panic(void **state)

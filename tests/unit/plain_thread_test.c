@@ -135,7 +135,7 @@ static int64_t wait_accept(void)
 
 static int64_t wait_serve(void)
 {
-    blz_serve_op op;
+    blz_serve_op op = {0};
 
     return blz_wait(blz_serve(&op, &made.listener, NULL, NULL));
 }
@@ -151,7 +151,7 @@ static int64_t wait_tcp_connect(void)
 
 static int64_t wait_connect(void)
 {
-    blz_connect_op op;
+    blz_connect_op op = {0};
     blz_tcp conn;
 
     return blz_wait(blz_connect(&op, &conn, "127.0.0.1:1", 0));
@@ -159,7 +159,7 @@ static int64_t wait_connect(void)
 
 static int64_t wait_connect_with_a_limit(void)
 {
-    blz_connect_op op;
+    blz_connect_op op = {0};
     blz_tcp conn;
 
     return blz_wait(blz_connect(&op, &conn, "name.invalid:1", BLZ_SEC));
@@ -249,6 +249,18 @@ static int64_t wait_fs_read(void)
     return blz_wait(blz_fs_read(&op, "/dev/null", &bytes, 0));
 }
 
+static int64_t wait_fs_watch(void)
+{
+    blz_fs_watch watch;
+    blz_fs_change change;
+    int64_t rc;
+
+    check(blz_fs_watch_new(&watch, rt) == 0);
+    rc = blz_wait(blz_fs_watch_next(&io, &watch, &change));
+    blz_fs_watch_close(&watch);
+    return rc;
+}
+
 static int64_t wait_dir_open(void)
 {
     blz_dir dir;
@@ -282,7 +294,7 @@ static int64_t wait_blocking_owned(void)
 static int64_t wait_command_run(void)
 {
     blz_command cmd;
-    blz_command_run_op op;
+    blz_command_run_op op = {0};
     int64_t rc;
 
     blz_command_init(&cmd, "/bin/true");
@@ -305,9 +317,49 @@ static int64_t wait_command_output(void)
     return rc;
 }
 
+/* The child ends by itself, and is given back to the runtime. */
+static int64_t wait_child(bool terminate)
+{
+    blz_command cmd;
+    blz_child child;
+    blz_child_wait_op wait = {0};
+    blz_child_terminate_op end = {0};
+    int64_t rc;
+
+    blz_command_init(&cmd, "/bin/true");
+    check(blz_command_spawn(&cmd, &child, rt) == 0);
+    rc = blz_wait(terminate ? blz_child_terminate(&end, &child, BLZ_SEC)
+                            : blz_child_wait(&wait, &child));
+    blz_child_drop(&child);
+    blz_command_free(&cmd);
+    return rc;
+}
+
+static int64_t wait_child_wait(void)
+{
+    return wait_child(false);
+}
+
+static int64_t wait_child_terminate(void)
+{
+    return wait_child(true);
+}
+
+static int64_t wait_shutdown(void)
+{
+    blz_shutdown *shutdown;
+    blz_shutdown_op op;
+    int64_t rc;
+
+    check(blz_shutdown_new(&shutdown, NULL) == 0);
+    rc = blz_wait(blz_shutdown_run(&op, shutdown));
+    blz_shutdown_free(shutdown);
+    return rc;
+}
+
 static int64_t wait_process_watch(void)
 {
-    blz_process_watch_op op;
+    blz_process_watch_op op = {0};
 
     return blz_wait(blz_process_watch(&op, getppid()));
 }
@@ -355,7 +407,7 @@ static int64_t wait_par_run(void)
 static int64_t wait_stream_copy(void)
 {
     blz_stream a, b, c, d;
-    blz_copy_op op;
+    blz_copy_op op = {0};
     int64_t rc;
 
     check(blz_stream_pair(&a, &b, 0, NULL) == 0 && blz_stream_pair(&c, &d, 0, NULL) == 0);
@@ -366,6 +418,21 @@ static int64_t wait_stream_copy(void)
     (void)blz_stream_close(&c);
     (void)blz_stream_close(&d);
     return rc == 3 ? 0 : rc;
+}
+
+static int64_t wait_copy_both(void)
+{
+    blz_stream a, b, c, d;
+    blz_copy_both_op op = {0};
+    int64_t rc;
+
+    check(blz_stream_pair(&a, &b, 0, NULL) == 0 && blz_stream_pair(&c, &d, 0, NULL) == 0);
+    rc = blz_wait(blz_copy_both(&op, b, c, &(blz_copy_options){.idle_ns = BLZ_SEC}));
+    (void)blz_stream_close(&a);
+    (void)blz_stream_close(&b);
+    (void)blz_stream_close(&c);
+    (void)blz_stream_close(&d);
+    return rc;
 }
 
 static int64_t wait_reader(void)
@@ -429,6 +496,11 @@ static const struct {
     {"command_run", wait_command_run, -ENXIO},
     {"command_output", wait_command_output, -ENXIO},
     {"process_watch", wait_process_watch, -ENXIO},
+    {"child_wait", wait_child_wait, EITHER},
+    {"child_terminate", wait_child_terminate, EITHER},
+    {"shutdown_run", wait_shutdown, -ENXIO},
+    {"fs_watch_next", wait_fs_watch, -ENXIO},
+    {"copy_both with a limit", wait_copy_both, -ENXIO},
     {"signal_recv", wait_signal, 0},
     {"box", wait_box, -ENXIO},
     {"par_run", wait_par_run, 0},

@@ -65,7 +65,7 @@ BLZ_ASYNC(await_leaf)
 
 static void run_forgetful(void)
 {
-    (void)BLZ_RUN(await_leaf, .make = forgetful);
+    RUN_ALONE(await_leaf, .make = forgetful);
 }
 
 static void a_leaf_without_a_waker_is_a_panic_that_names_the_await(void **state)
@@ -77,7 +77,7 @@ static void a_leaf_without_a_waker_is_a_panic_that_names_the_await(void **state)
 
 static void run_careless(void)
 {
-    (void)BLZ_RUN(await_leaf, .make = careless);
+    RUN_ALONE(await_leaf, .make = careless);
 }
 
 static void a_leaf_that_drops_its_waker_is_a_panic(void **state)
@@ -104,7 +104,7 @@ BLZ_ASYNC(spawn_leaf)
 
 static void run_detached(void)
 {
-    (void)BLZ_RUN(spawn_leaf);
+    RUN_ALONE(spawn_leaf);
 }
 
 static void a_detached_task_that_waits_for_nothing_is_a_panic(void **state)
@@ -131,7 +131,7 @@ BLZ_ASYNC(scope_leaf)
 
 static void run_child(void)
 {
-    (void)BLZ_RUN(scope_leaf);
+    RUN_ALONE(scope_leaf);
 }
 
 static void a_child_of_a_scope_that_waits_for_nothing_is_a_panic(void **state)
@@ -156,7 +156,7 @@ BLZ_ASYNC(select_leaves)
 
 static void run_select(void)
 {
-    (void)BLZ_RUN(select_leaves);
+    RUN_ALONE(select_leaves);
 }
 
 static void a_select_whose_branches_all_wait_for_nothing_is_a_panic(void **state)
