@@ -279,9 +279,9 @@ static void a_directory_that_becomes_a_link_at_any_moment_is_not_followed(void *
     do {
         make_tree();
         swap_at = n++;
-        before_call = swap_directory_and_link;
+        before_every_call = swap_directory_and_link;
         (void)BLZ_BLOCK_ON(rt, removes, .path = tree); /* 0, or an error: it was disturbed */
-        before_call = NULL;
+        before_every_call = NULL;
         assert_int_equal(access(precious, F_OK), 0);
         remove_all();
     } while (swap_at < 0);
