@@ -183,6 +183,7 @@ static bool prepare_to_park(blz_worker *w)
     blz__worker_flush_frees(w);
     blz__idle_park(&rt->idle, w->index, w->searching);
     w->searching = false;
+    rt_fence_before_phase(rt);
     if (blz__load(&rt->phase, ACQUIRE) != RT_OPEN) /* pairs with enter_phase */
         blz__rt_check_drained(rt);
     if (!blz__rt_has_work(rt, w))

@@ -111,11 +111,14 @@ static void end_in_pending(blz_worker *w, blz_task *task, blz_cx *cx, uint32_t p
         blz__task_waits_for_nothing(task->root);
 #endif
     task_keep_woken(cx);
-    if (task_state_pend(&task->state, cx->refs_left) == TASK_QUEUE)
+    if (task_state_pend(&task->state, cx->refs_left) == TASK_QUEUE) {
         blz__worker_push_back(w, task);
+        return;
+    }
+    rt_fence_before_phase(w->rt);
     /* A shutdown that began during this poll may have passed the task by. Pairs with the store
      * of the phase before blz__rt_cancel_idle looks at the states. */
-    else if (blz_unlikely(blz__load(&w->rt->phase, SEQ_CST) != phase))
+    if (blz_unlikely(blz__load(&w->rt->phase, SEQ_CST) != phase))
         blz__rt_cancel_idle(w->rt);
 }
 

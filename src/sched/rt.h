@@ -89,6 +89,16 @@ void blz__rt_cancel_idle(blz_rt *rt);
 /* Tasks that have been spawned and not completed. A guess while others run. [any thread] */
 uint64_t blz__rt_live(const blz_rt *rt);
 
+/*
+ * Between what a worker has done and its look at the phase, where the system cannot interrupt the
+ * worker for us. Pairs with the fence in enter_phase.
+ */
+static inline void rt_fence_before_phase(const blz_rt *rt)
+{
+    if (blz_unlikely(!rt->asymmetric_fences))
+        blz__fence_seq_cst();
+}
+
 /* If a shutdown waits for the last task and there is none left: says so. [any thread] */
 void blz__rt_check_drained(blz_rt *rt);
 

@@ -107,8 +107,8 @@ static int64_t deadline_after(int64_t grace_ns)
 
 /*
  * What a worker did before the fence is seen by the walk and by the sums; what it does after it, it
- * does knowing the phase. Without such a fence the seq_cst operations of end_in_pending and of the
- * idle set have to do: on the processors that we know they order plain accesses too.
+ * does knowing the phase. Without such a fence this one is an ordinary fence, and each worker has
+ * one of its own between what it does and its look at the phase (rt_fence_before_phase).
  */
 static void enter_phase(blz_rt *rt, uint32_t phase)
 {
@@ -121,6 +121,8 @@ static void enter_phase(blz_rt *rt, uint32_t phase)
     } while (!blz__cas_weak(&rt->phase, &before, phase, SEQ_CST, RELAXED));
     if (rt->asymmetric_fences)
         blz__fence_heavy(); /* pairs with the looks at the phase of all workers */
+    else
+        blz__fence_seq_cst(); /* pairs with rt_fence_before_phase */
     blz__rt_cancel_idle(rt);
 }
 

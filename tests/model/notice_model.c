@@ -490,6 +490,7 @@ static void a_signal_against_the_last_stop_is_not_lost(void)
     model_assert(blz__notice_look(&notice) == 0);
     verdicts[0] = notice_signal(&notice, FIRST, SENDER, FIRST_NS);
     model_assert(verdicts[0] == NOTICE_TAKEN);
+    model_assert(blz__notice_look(&notice) == FIRST);
     end_herald(h);
 }
 

@@ -50,6 +50,7 @@ const struct model__settings *model__settings(void)
         .reduce = number_from("MODEL_REDUCE", -1),
         .random = text_from("MODEL_RANDOM") != NULL,
         .random_seed = (uint64_t)number_from("MODEL_RANDOM", 0),
+        .no_membarrier = number_from("MODEL_NO_MEMBARRIER", 0) != 0,
         .replay = text_from("MODEL_REPLAY"),
         .mutate = text_from("MODEL_MUTATE"),
         .list_sites = number_from("MODEL_LIST_SITES", 0) != 0,

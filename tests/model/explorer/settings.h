@@ -13,6 +13,7 @@ struct model__settings {
     int64_t reduce;
     bool random;
     uint64_t random_seed;
+    bool no_membarrier; /* the system has no heavy fences */
     const char *replay;
     const char *mutate;
     bool list_sites;

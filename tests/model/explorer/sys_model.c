@@ -10,6 +10,7 @@
  */
 #include "base/sys.h"
 #include "explorer.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -225,7 +226,7 @@ bool model_running(void)
 
 bool blz__fence_asymmetric_init(void)
 {
-    return true;
+    return !model__settings()->no_membarrier;
 }
 
 /*
@@ -237,6 +238,8 @@ void blz__fence_heavy(void)
 {
     struct model_site *site = MODEL_SITE(MODEL_OP_FENCE, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST, "");
 
+    if (model__settings()->no_membarrier)
+        model_fail("a heavy fence where the system has none");
     model_fence(site);
     if (!model__run.active || site->dropped)
         return;
