@@ -77,7 +77,7 @@ typedef struct blz_options {
     /* A clock of its own, for tests (blitz/time.h). One worker; -EINVAL with more. */
     bool test_clock;
     /* Writes nothing to stderr. Default: if tasks or blocking calls did not end in time, or handles
-     * of sockets, files or pipes were never closed, blz_rt_free and blz_run write one line that says
+     * of sockets, files or pipes were never closed, blz_rt_free and blz_run write one line. It says
      * how many, and for a task its name and the function and line at which it waits. */
     bool quiet_end;
 

@@ -32,8 +32,8 @@
  *   ENDED
  *
  * Each phase also ends when its time is up, or when somebody is in a hurry: a second signal (or
- * blz_shutdown_hurry) begins CANCELLING at once, a third FORCING, a fourth gives up. A signal within
- * a second of the one before (BLZ_STOP_REPEAT_NS) is a repeat, and counts as one with it. If work is
+ * blz_shutdown_hurry) begins CANCELLING at once, a third FORCING, a fourth gives up. A signal that
+ * comes within a second of the one before (BLZ_STOP_REPEAT_NS) counts as one with it. If work is
  * left when a phase ends so, there is a report: how many, and the async backtrace of every task. If
  * work is left when FORCING ends, blz_shutdown_run gives -ETIMEDOUT. A stuck task cannot be ended
  * by anybody: the caller decides whether to _exit, or to let the runtime end, which cancels all its

@@ -168,9 +168,9 @@ enum {
  * blz_scope_join must have returned before the frame ends: it is what makes the scope a scope. If
  * the parent is cancelled meanwhile, the children are cancelled and joined all the same.
  *
- * A child that has ended keeps its memory until blz_scope_next hands it over or blz_scope_join runs.
- * A scope that lives long and does not want the results, such as one with the sessions of a server,
- * is made with BLZ_SCOPE_DISCARD: then it only takes memory for children that have not ended.
+ * A child that has ended keeps its memory until blz_scope_next hands it over, or blz_scope_join
+ * drops it. A scope that lives long and does not want the results, such as one with the sessions of
+ * a server, is made with BLZ_SCOPE_DISCARD: then only children that have not ended take memory.
  */
 struct blz_scope {
     uint64_t private_[8];

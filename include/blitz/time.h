@@ -120,11 +120,12 @@ typedef struct blz_timer {
 BLZ_API void blz_timer_init(blz_timer *timer, void (*fn)(void *arg), void *arg);
 
 /*
- * Arms it: fn(arg) is called once, at or after the given instant, by a worker of the runtime between
- * two polls. A poll that takes long delays it. It must be short, and must not block. It may do with
- * the timer what it likes, arming it anew included. `rt` NULL: the runtime of this thread. 0; -EBUSY: it is armed; -ENXIO:
- * no runtime; -ESHUTDOWN: the runtime is ending; -EOWNERDEAD: in a forked child. What is still
- * armed when the runtime is freed is dropped without a call. [any thread]
+ * Arms it: fn(arg) is called once, at or after the given instant, by a worker of the runtime, in
+ * between two polls. A poll that takes long delays it. It must be short, and must not block. It may
+ * do with the timer what it likes, arming it anew included. `rt` NULL: the runtime of this thread.
+ * 0; -EBUSY: it is armed; -ENXIO: no runtime; -ESHUTDOWN: the runtime is ending; -EOWNERDEAD: in a
+ * forked child. What is still armed when the runtime is freed is dropped without a call. [any
+ * thread]
  */
 BLZ_API BLZ_NODISCARD int blz_timer_start(blz_timer *timer, blz_rt *rt, int64_t deadline_ns);
 

@@ -70,8 +70,8 @@ uint64_t blz__thread_id(void);
  * Asymmetric fences: blz__fence_light in one thread and blz__fence_heavy in another order the two
  * like a pair of seq_cst fences, but the light one costs nothing where the system can interrupt
  * the other threads for us (membarrier). Where it cannot, blz__fence_asymmetric_init returns false
- * and the light one must be a real fence: callers keep the answer and pass it in. A heavy fence that
- * fails although the answer was true is a panic: a system call filter was installed in between.
+ * and the light one must be a real fence: callers keep the answer and pass it in. A heavy fence
+ * that fails although the answer was true is a panic: a system call filter was installed later.
  */
 bool blz__fence_asymmetric_init(void);
 void blz__fence_heavy(void);

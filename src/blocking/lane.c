@@ -228,8 +228,8 @@ static void retry_start(void *lane_)
 }
 
 /*
- * The thread that was counted on will not come. Without any thread, what is queued cannot stay; with
- * some, which may be in jobs that never end, another attempt is made later.
+ * The thread that was counted on will not come. Without any thread, what is queued cannot stay. If
+ * there are some, which may be in jobs that never end, another attempt is made later.
  */
 static void give_up_start(lane *l, bool on_guard, int error)
 {

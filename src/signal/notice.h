@@ -23,9 +23,9 @@
  *                                       or STOP     come than were ever received, raises it again
  *
  * So a handler does one addition, and whether the signal was taken is decided by that alone. Tools
- * send a signal to a process and then to its group, so a second stop within `repeat_ns` of the first
- * is a repeat. It is not counted: otherwise the last blz_stop would find a signal that nobody has
- * received.
+ * send a signal to a process and then to its group, so a second stop within `repeat_ns` of the
+ * first is a repeat. It is not counted: otherwise the last blz_stop would find a signal that nobody
+ * has received.
  * Handlers are put back before a word is closed: one that finds it closed was overtaken by that,
  * and the signal that it has in hand belongs to whatever handler there is now.
  *

@@ -316,7 +316,7 @@ static void spread(blz__wheel *wheel, wheel_slot *slot, unsigned level)
     }
 }
 
-/* Another thread fires: a callback that is due stays armed, in the list that the owner fires first. */
+/* Another thread fires: a callback that is due stays armed, in a list for the owner. */
 static void keep_for_owner(blz__wheel *wheel, blz_timer *timer)
 {
     unlink_timer(wheel, timer);

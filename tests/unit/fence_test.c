@@ -88,7 +88,7 @@ static void count_calls(void *arg)
     event_post(arg);
 }
 
-/* A timer from outside takes the lock of a wheel whose worker has it without an atomic operation. */
+/* A timer from outside takes the lock of a wheel that is biased to its worker. */
 static void ring_a_timer(blz_rt *rt)
 {
     struct event called = EVENT_INIT;
