@@ -448,8 +448,8 @@ static void losers_may_take_their_time_behind_a_shield(void **state)
 
 static void force_reaches_shielded_branches(void **state)
 {
-    struct leaf leaves[3] = {0};
-    struct event started = EVENT_INIT;
+    struct event started = EVENT_INIT, cleanup = EVENT_INIT;
+    struct leaf leaves[3] = {{.waits = &cleanup}, {.waits = &cleanup}};
     blz_handle handle;
     int rc;
 
@@ -457,6 +457,8 @@ static void force_reaches_shielded_branches(void **state)
     rt = new_rt(&(blz_options){.workers = 1});
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, tidies, .leaves = leaves, .started = &started), 0);
     event_wait(&started, 2);
+    blz_handle_cancel(&handle);
+    event_wait(&cleanup, 2); /* what has not begun when force comes is not begun at all */
     /* The leaves are never ready: what ends the cleanup is the force phase. */
     while ((rc = blz_rt_shutdown(rt, 5 * BLZ_MSEC)) == -ETIMEDOUT)
         ;

@@ -12,6 +12,7 @@ struct leaf {
     bool stubborn; /* goes on after a cancel */
     bool ready;
     int64_t value;
+    struct event *waits; /* posted when it begins to, if there is one */
 };
 
 static inline blz_poll leaf_poll(blz_future *future, blz_cx *cx)
@@ -23,8 +24,11 @@ static inline blz_poll leaf_poll(blz_future *future, blz_cx *cx)
         blz_waker_drop(&leaf->waker);
         return blz_future_done(future, leaf->value);
     }
-    if (!leaf->waker.ops)
+    if (!leaf->waker.ops) {
         leaf->waker = blz_cx_waker(cx);
+        if (leaf->waits)
+            event_post(leaf->waits);
+    }
     return BLZ_PENDING;
 }
 
