@@ -89,8 +89,10 @@ class Program:
         self.task = Layout("struct blz_task", "state", "origin", "id", "polls")
         self.future = Layout("struct blz_future", "ops", "child", "line")
         self.ops = Layout("struct blz_future_ops", "name", "file", "look")
-        self.branches = Layout("struct blz_branches", "list", "live", "count")
-        self.combinators = {function("blz__branches_look_all"), function("blz__branches_look_any")}
+        names = ("blz__branches_look_all", "blz__branches_look_any")
+        self.combinators = set(filter(None, map(function, names)))
+        if self.combinators:  # a static program without any does not have their type either
+            self.branches = Layout("struct blz_branches", "list", "live", "count")
         self.drain = function("drain_look")  # of both outputs of a child: src/process/output.c
         self.chunk = Layout("struct blz__chunk", "bump", "block_size", "next_all")
         self.ext = Layout("struct task_ext", "origin", "name")

@@ -50,6 +50,7 @@ BLZ_ASYNC(sleeper)
     BLZ_END(self->rc);
 }
 
+#ifndef WITHOUT_COMBINATORS
 struct chooser {
     BLZ_FRAME;
     int64_t rc;
@@ -70,6 +71,11 @@ BLZ_ASYNC(chooser)
                                   blz_pending(&self->never), blz_sleep(&self->sleep, BLZ_DAY))));
     BLZ_END(self->rc);
 }
+
+enum { NR_PARKED = 4 };
+#else
+enum { NR_PARKED = 3 };
+#endif
 
 /* A frame with more memory than the others, in a chunk of its own. */
 struct large {
@@ -97,8 +103,6 @@ BLZ_ASYNC(never_polled)
     BLZ_END(0);
 }
 
-enum { NR_PARKED = 4 };
-
 /* The only worker polls this one: the others have suspended, or are queued. */
 struct aborter {
     BLZ_FRAME;
@@ -114,8 +118,10 @@ BLZ_ASYNC(aborter)
         self->rc = BLZ_SPAWN_WITH((&(blz_spawn_args){.name = "night shift"}), sleeper);
     if (self->rc == 0)
         self->rc = BLZ_SPAWN(large);
+#ifndef WITHOUT_COMBINATORS
     if (self->rc == 0)
         self->rc = BLZ_SPAWN(chooser);
+#endif
     while (self->rc == 0 && atomic_load(&parked) < NR_PARKED)
         BLZ_AWAIT(self->rc, blz_yield(&self->op)); /* aborter yields */
     if (self->rc == 0)

@@ -35,8 +35,8 @@ def marks():
 LINE = marks()
 
 
-def build(compiler, library, program):
-    words = [compiler, "-g", "-O2", "-std=gnu11", f"-I{ROOT / 'include'}", str(SOURCE), library, "-o",
+def build(compiler, library, program, *flags):
+    words = [compiler, "-g", "-O2", *flags, "-std=gnu11", f"-I{ROOT / 'include'}", str(SOURCE), library, "-o",
              program, f"-Wl,-rpath,{os.path.dirname(library)}", "-pthread"]
     subprocess.run(words + os.environ.get("LINK", "").split(), check=True)
 
@@ -145,6 +145,8 @@ def main():
                             failed += 1
                             print("FAIL", compiler, library, kind, test.__name__, "\n", error)
                 addresses_can_be_printed(program, core, dict(zip(ASKED, dead[1:])))
+                build(compiler, library, program, "-DWITHOUT_COMBINATORS")
+                same_line(gdb(program, "run", "blz tasks")[1], r"^5 tasks$")
     return bool(failed)
 
 
