@@ -120,16 +120,20 @@ struct chooser {
     blz_join_op join;
 };
 
-enum { CHOOSER_LINE = __LINE__ + 6 };
-
 /* Of the join's branches the first ends at once. */
+static blz_future *choose(struct chooser *self)
+{
+    return blz_select(&self->select, BLZ_FUTURE(self->inner, inner),
+                      blz_join(&self->join, blz_ready(&self->ops[0], 0), blz_pending(&self->ops[1]),
+                               blz_pending(&self->ops[2])));
+}
+
+enum { CHOOSER_LINE = __LINE__ + 5 };
+
 BLZ_ASYNC(chooser)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, /* CHOOSER_LINE */
-              blz_select(&self->select, BLZ_FUTURE(self->inner, inner),
-                         blz_join(&self->join, blz_ready(&self->ops[0], 0),
-                                  blz_pending(&self->ops[1]), blz_pending(&self->ops[2]))));
+    BLZ_AWAIT(self->rc, choose(self)); /* CHOOSER_LINE */
     BLZ_END(self->rc);
 }
 

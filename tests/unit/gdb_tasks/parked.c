@@ -62,13 +62,17 @@ struct chooser {
 };
 
 /* The second branch has branches of its own, of which the first has ended. */
+static blz_future *choose(struct chooser *self)
+{
+    return blz_select(&self->select, BLZ_FUTURE(self->inner, inner),
+                      blz_join(&self->join, blz_ready(&self->there, 0), blz_pending(&self->never),
+                               blz_sleep(&self->sleep, BLZ_DAY)));
+}
+
 BLZ_ASYNC(chooser)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, /* chooser waits */
-              blz_select(&self->select, BLZ_FUTURE(self->inner, inner),
-                         blz_join(&self->join, blz_ready(&self->there, 0),
-                                  blz_pending(&self->never), blz_sleep(&self->sleep, BLZ_DAY))));
+    BLZ_AWAIT(self->rc, choose(self)); /* chooser waits */
     BLZ_END(self->rc);
 }
 
