@@ -173,7 +173,7 @@ blz_future *blz_fs_write_atomic(blz_fs_op *op, const char *path, const void *dat
     blz__fs_init(op, &ops, path);
     op->data = data;
     op->len = len;
-    return &op->future;
+    return length_is_valid(len) ? &op->future : blz_ready(&op->future, -EINVAL);
 }
 
 /* ---- removing what was left ---- */

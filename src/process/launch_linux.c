@@ -324,7 +324,7 @@ static BLZ_COLD int signal_by_number(int pidfd, pid_t target, int signal)
 {
     if (blz__pidfd_status(pidfd) == -ECHILD)
         return -ESRCH;
-    return kill(target, signal) < 0 ? -errno : 0;
+    return (int)SYSTEM(SYS_kill, (long)target, (long)signal);
 }
 
 int blz__pidfd_signal(int pidfd, pid_t pid, int signal)

@@ -7,6 +7,8 @@
  */
 #include "signal/notice.h"
 
+#include "sched/sched.h"
+
 /* ---- subscriptions ---- */
 
 /* Somebody has received it up to this count. */
@@ -182,8 +184,30 @@ void blz__notice_tell(signal_notice *notice)
 
 /* ---- waiting ---- */
 
-/* future.line */
-enum { WAIT_FRESH, WAIT_JOINED, WAIT_CANCELLED };
+/*
+ * future.line. CLAIMED: the herald has the waiter in hand. It is a thread that the runtime knows
+ * nothing of, so a test clock is held until it has let go: otherwise the clock would skip to the
+ * next timer meanwhile.
+ */
+enum { WAIT_FRESH, WAIT_JOINED, WAIT_CLAIMED, WAIT_CANCELLED, WAIT_CANCELLED_CLAIMED };
+
+static void hold_clock(notice_wait *wait, blz_cx *cx, uint32_t line)
+{
+    wait->future.line = line;
+    if (blz_cx_rt(cx))
+        blz__rt_hold_clock(blz_cx_rt(cx));
+}
+
+static void release_clock(notice_wait *wait, blz_cx *cx)
+{
+    uint32_t line = wait->future.line;
+
+    if (line != WAIT_CLAIMED && line != WAIT_CANCELLED_CLAIMED)
+        return;
+    wait->future.line = line == WAIT_CLAIMED ? WAIT_JOINED : WAIT_CANCELLED;
+    if (blz_cx_rt(cx))
+        blz__rt_release_clock(blz_cx_rt(cx));
+}
 
 static void join_list(notice_wait *wait, signal_list *list, blz_cx *cx)
 {
@@ -218,6 +242,7 @@ bool blz__notice_poll(notice_wait *wait, signal_list *list, const notice_wait_op
 {
     if (!is_ours(wait))
         return false;
+    release_clock(wait, cx);
     *result = -ECANCELED;
     if (wait->future.line == WAIT_CANCELLED)
         return true;
@@ -228,14 +253,21 @@ bool blz__notice_poll(notice_wait *wait, signal_list *list, const notice_wait_op
         if (*result != 0)
             return true;
         join_list(wait, list, cx);
-    } while (ops->has_come(wait) && leave_list(wait, list));
+        if (!ops->has_come(wait))
+            break;
+        if (!leave_list(wait, list))
+            hold_clock(wait, cx, WAIT_CLAIMED);
+    } while (wait->future.line == WAIT_JOINED);
     blz_coop_give_back(cx);
     return false;
 }
 
-void blz__notice_cancel(notice_wait *wait, signal_list *list)
+void blz__notice_cancel(notice_wait *wait, signal_list *list, blz_cx *cx)
 {
-    if (wait->future.line == WAIT_JOINED)
-        leave_list(wait, list);
-    wait->future.line = WAIT_CANCELLED;
+    if (wait->future.line == WAIT_CLAIMED)
+        wait->future.line = WAIT_CANCELLED_CLAIMED;
+    else if (wait->future.line == WAIT_JOINED && !leave_list(wait, list))
+        hold_clock(wait, cx, WAIT_CANCELLED_CLAIMED);
+    else
+        wait->future.line = WAIT_CANCELLED;
 }

@@ -226,6 +226,6 @@ typedef struct notice_wait_ops {
 /* True: it is ready. For ops->poll and ops->cancel of a future. */
 bool blz__notice_poll(notice_wait *wait, signal_list *list, const notice_wait_ops *ops, blz_cx *cx,
                       int64_t *result);
-void blz__notice_cancel(notice_wait *wait, signal_list *list);
+void blz__notice_cancel(notice_wait *wait, signal_list *list, blz_cx *cx);
 
 #endif

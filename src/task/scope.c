@@ -235,20 +235,22 @@ static struct link *take_ended(struct scope *s)
 /* future.line of blz_scope_next */
 enum { NEXT_WAITING, NEXT_STOPPED };
 
-static blz_poll next_poll(blz_future *future, blz_cx *cx)
+/* What became of an attempt to take a child that has ended. */
+enum take { TAKE_CHILD, TAKE_NONE_LEFT, TAKE_STOPPED, TAKE_WAITS };
+
+static enum take take_next(blz_scope_wait *op, blz_handle *out, blz_cx *cx)
 {
-    blz_scope_wait *op = (blz_scope_wait *)future;
     struct scope *s = scope_of(op->scope);
     blz_waker unused = {NULL, NULL};
     struct link *link;
     bool more, wait;
 
     if (!blz_coop_take(cx))
-        return BLZ_PENDING;
+        return TAKE_WAITS;
     blz__lock_acquire(&s->lock);
     link = take_ended(s);
     more = !link && s->nr_live > 0;
-    wait = more && future->line != NEXT_STOPPED;
+    wait = more && op->future.line != NEXT_STOPPED;
     if (!wait) {
         unused = take_waker(s);
     } else if (!s->waker.ops) {
@@ -258,12 +260,22 @@ static blz_poll next_poll(blz_future *future, blz_cx *cx)
     blz_waker_drop(&unused);
     if (wait) {
         blz_coop_give_back(cx);
-        return BLZ_PENDING;
+        return TAKE_WAITS;
     }
     if (!link)
-        return blz_future_done(future, more ? -ECANCELED : 0);
-    *op->out = (blz_handle){link->task, task_result(link->task)};
-    return blz_future_done(future, 1);
+        return more ? TAKE_STOPPED : TAKE_NONE_LEFT;
+    *out = (blz_handle){link->task, task_result(link->task)};
+    return TAKE_CHILD;
+}
+
+static blz_poll next_poll(blz_future *future, blz_cx *cx)
+{
+    blz_scope_wait *op = (blz_scope_wait *)future;
+    enum take took = take_next(op, op->out, cx);
+
+    if (took == TAKE_WAITS)
+        return BLZ_PENDING;
+    return blz_future_done(future, took == TAKE_CHILD ? 1 : took == TAKE_STOPPED ? -ECANCELED : 0);
 }
 
 /* Drops the children that have ended; ready when none is left. */
@@ -271,14 +283,11 @@ static blz_poll join_poll(blz_future *future, blz_cx *cx)
 {
     blz_scope_wait *op = (blz_scope_wait *)future;
     blz_handle child = {NULL, 0};
-    blz_poll poll;
+    enum take took;
 
-    op->out = &child;
-    while (blz_is_ready(poll = next_poll(future, cx)) && future->result == 1)
+    while ((took = take_next(op, &child, cx)) == TAKE_CHILD)
         blz_handle_detach(&child);
-    if (blz_is_pending(poll))
-        return BLZ_PENDING;
-    return blz_future_done(future, scope_of(op->scope)->failure);
+    return took == TAKE_WAITS ? BLZ_PENDING : blz_future_done(future, scope_of(op->scope)->failure);
 }
 
 static void next_cancel(blz_future *future, blz_cx *cx)

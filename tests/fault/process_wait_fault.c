@@ -256,11 +256,11 @@ static void a_signal_that_is_refused_is_told(void **state)
     ON_EVERY_BACKEND(rt)
     {
         blz_child child = start(rt, "echo ready; read x; exit 3", BLZ_STDIO_PIPE);
-        fail_call(FAULTY_PIDFD_SEND_SIGNAL, 1, true, EPERM);
+        fail_call(FAULTY_SEND_SIGNAL, 1, true, EPERM);
         assert_int_equal(blz_child_signal(&child, SIGTERM), -EPERM);
         assert_int_equal(blz_child_kill(&child), -EPERM);
         assert_int_equal(BLZ_BLOCK_ON(rt, terminates, .child = &child), -EPERM);
-        assert_true(stop_failing(FAULTY_PIDFD_SEND_SIGNAL));
+        assert_true(stop_failing(FAULTY_SEND_SIGNAL));
         end_waiting(&child);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), 3);
         blz_child_drop(&child);
@@ -274,9 +274,9 @@ static void nobody_waits_for_a_child_that_cannot_be_killed(void **state)
     ON_EVERY_BACKEND(rt)
     {
         blz_child child = start(rt, "trap '' TERM; echo ready; read x; exit 3", BLZ_STDIO_PIPE);
-        fail_call(FAULTY_PIDFD_SEND_SIGNAL, 2, true, EPERM);
+        fail_call(FAULTY_SEND_SIGNAL, 2, true, EPERM);
         assert_int_equal(BLZ_BLOCK_ON(rt, terminates, .child = &child), -EPERM);
-        assert_true(stop_failing(FAULTY_PIDFD_SEND_SIGNAL));
+        assert_true(stop_failing(FAULTY_SEND_SIGNAL));
         end_waiting(&child);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), 3);
         blz_child_drop(&child);
@@ -313,9 +313,9 @@ static void a_capture_does_not_wait_for_what_it_cannot_kill(void **state)
         blz_command_init_with(&cmd, "/bin/sh", test_memory());
         blz_command_args(&cmd, (const char *const[]){"-c", "echo too much; read x <&5", NULL});
         struct tether tether = new_tether(&cmd);
-        fail_call(FAULTY_PIDFD_SEND_SIGNAL, 1, true, EPERM);
+        fail_call(FAULTY_SEND_SIGNAL, 1, true, EPERM);
         assert_int_equal(BLZ_BLOCK_ON(rt, captures, .cmd = &cmd, .out = &out), -EMSGSIZE);
-        assert_true(stop_failing(FAULTY_PIDFD_SEND_SIGNAL));
+        assert_true(stop_failing(FAULTY_SEND_SIGNAL));
         assert_false(has_no_children());
         cut(&tether);
         blz_output_free(&out);
@@ -338,9 +338,9 @@ static void a_start_does_not_wait_for_what_it_cannot_kill(void **state)
         blz_command_args(&cmd, (const char *const[]){"-c", "read x <&5", NULL});
         struct tether tether = new_tether(&cmd);
         fail_call(FAULTY_FD_ATTACH, 1, false, ENOMEM);
-        fail_call(FAULTY_PIDFD_SEND_SIGNAL, 1, true, EPERM);
+        fail_call(FAULTY_SEND_SIGNAL, 1, true, EPERM);
         assert_int_equal(blz_command_spawn(&cmd, &child, rt), -ENOMEM);
-        assert_true(stop_failing(FAULTY_PIDFD_SEND_SIGNAL));
+        assert_true(stop_failing(FAULTY_SEND_SIGNAL));
         assert_true(stop_failing(FAULTY_FD_ATTACH));
         assert_string_equal(blz_command_failed_step(&cmd), "register");
         assert_false(has_no_children());
@@ -364,9 +364,9 @@ static void a_group_is_signalled_by_its_number_where_the_system_has_no_call_for_
     blz_command_arg(&cmd, "1000");
     blz_command_group(&cmd, 0);
     assert_int_equal(blz_command_spawn(&cmd, &child, rt), 0);
-    fail_call(FAULTY_PIDFD_SEND_SIGNAL, 1, false, EINVAL);
+    fail_call(FAULTY_SEND_SIGNAL, 1, false, EINVAL);
     assert_int_equal(blz_child_signal_group(&child, SIGKILL), 0);
-    assert_true(stop_failing(FAULTY_PIDFD_SEND_SIGNAL));
+    assert_true(stop_failing(FAULTY_SEND_SIGNAL));
     assert_int_equal(blz_exit_signal(BLZ_BLOCK_ON(rt, waits, .child = &child)), SIGKILL);
     blz_child_drop(&child);
     blz_command_free(&cmd);

@@ -96,8 +96,8 @@ enum faulty {
     FAULTY_SETGROUPS,
     FAULTY_SETRESGID,
     FAULTY_SETRESUID,
-    FAULTY_PIDFD_OPEN,        /* this and the next one in the parent */
-    FAULTY_PIDFD_SEND_SIGNAL, /* */
+    FAULTY_PIDFD_OPEN,  /* this and the next one in the parent */
+    FAULTY_SEND_SIGNAL, /* to a child, by descriptor or by number */
     FAULTY_WAITID,
     FAULTY_FD_ATTACH,   /* blz_fd_attach and _to: return the error */
     FAULTY_FD_READABLE, /* blz_fd_readable: is so at once, whatever the error */

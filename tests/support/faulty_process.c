@@ -31,7 +31,8 @@ bool syscall_fails(long number)
                  {SYS_setresgid, FAULTY_SETRESGID},
                  {SYS_setresuid, FAULTY_SETRESUID},
                  {SYS_pidfd_open, FAULTY_PIDFD_OPEN},
-                 {SYS_pidfd_send_signal, FAULTY_PIDFD_SEND_SIGNAL},
+                 {SYS_pidfd_send_signal, FAULTY_SEND_SIGNAL},
+                 {SYS_kill, FAULTY_SEND_SIGNAL},
                  {SYS_openat2, FAULTY_OPENAT2}};
 
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)

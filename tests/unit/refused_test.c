@@ -311,6 +311,7 @@ static const struct {
     {"membarrier", SYS_membarrier},
     {"openat2", SYS_openat2},
     {"pidfd_open", SYS_pidfd_open},
+    {"pidfd_send_signal", SYS_pidfd_send_signal},
     {"sched_setaffinity", SYS_sched_setaffinity},
     {"sched_getaffinity", SYS_sched_getaffinity},
     {"copy_file_range", SYS_copy_file_range},
@@ -371,6 +372,7 @@ static const struct {
     {{{SYS_epoll_pwait2, SYS_epoll_pwait, SYS_epoll_wait}, EPERM, NULL, true}, "(epoll_wait: "},
     {{{SYS_epoll_pwait2, SYS_epoll_pwait, SYS_epoll_wait}, ENOSYS, "epoll", true}, "(epoll_wait: "},
     {{{SYS_ppoll, SYS_poll, NONE}, EPERM, "poll", true}, "(poll: "},
+    {{{SYS_membarrier, NONE}, EPERM, NULL, true}, "membarrier"},
 };
 
 static void the_program_ends_with_a_sentence_if_a_call_that_it_stands_on_is_refused(void **state)

@@ -218,7 +218,7 @@ static void begin_world(uint64_t seed)
     memset(&world, 0, sizeof world);
     world.seed = seed;
     world.now = random_below(&world.seed, 2) ? random_span() >> 4 : random_span() >> 20;
-    blz__wheel_init(&wheel, world.now, true);
+    blz__wheel_init(&wheel, world.now, blz__fence_asymmetric_init());
     world.floor = (uint64_t)world.now / MS;
 }
 

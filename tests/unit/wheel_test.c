@@ -41,7 +41,7 @@ static void a_timer_fires_at_its_tick_and_not_before(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 5 * MS, true);
+    blz__wheel_init(&wheel, 5 * MS, blz__fence_asymmetric_init());
     init_numbered(&timer, 0);
     blz__wheel_insert(&wheel, &timer, 10 * MS, true);
     assert_int_equal(blz__wheel_next(&wheel, true), 10 * MS);
@@ -57,7 +57,7 @@ static void a_deadline_within_a_tick_rounds_up(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     init_numbered(&timer, 0);
     blz__wheel_insert(&wheel, &timer, 10 * MS + 1, true);
     assert_int_equal(collect(11 * MS - 1), 0);
@@ -81,7 +81,7 @@ static void every_boundary_between_levels_is_exact(void **state)
 
                 if (delay < 0)
                     continue;
-                blz__wheel_init(&wheel, start, true);
+                blz__wheel_init(&wheel, start, blz__fence_asymmetric_init());
                 init_numbered(&timer, 0);
                 blz__wheel_insert(&wheel, &timer, due, true);
                 if (delay > 0)
@@ -98,7 +98,7 @@ static void a_distant_timer_is_waited_for_in_one_go(void **state)
 
     (void)state;
     for (int64_t delay = 1; delay < BLZ_DAY / MS; delay = delay * 3 + 1) {
-        blz__wheel_init(&wheel, 777 * MS, true);
+        blz__wheel_init(&wheel, 777 * MS, blz__fence_asymmetric_init());
         init_numbered(&timer, 0);
         blz__wheel_insert(&wheel, &timer, (777 + delay) * MS, true);
         assert_int_equal(blz__wheel_next(&wheel, true), (777 + delay) * MS);
@@ -113,7 +113,7 @@ static void timers_beyond_the_top_level_wait_their_time(void **state)
     int64_t now = 0, steps = 0;
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     init_numbered(&timer, 0);
     init_numbered(&near, 1);
     blz__wheel_insert(&wheel, &timer, due, true);
@@ -137,7 +137,7 @@ static void past_deadlines_fire_at_the_next_look(void **state)
     blz_timer timers[6];
 
     (void)state;
-    blz__wheel_init(&wheel, 100 * MS, true);
+    blz__wheel_init(&wheel, 100 * MS, blz__fence_asymmetric_init());
     for (size_t i = 0; i < 6; i++) {
         init_numbered(&timers[i], i);
         blz__wheel_insert(&wheel, &timers[i], past[i], true);
@@ -151,7 +151,7 @@ static void a_timer_for_never_does_not_wake_anybody(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 100 * MS, true);
+    blz__wheel_init(&wheel, 100 * MS, blz__fence_asymmetric_init());
     init_numbered(&timer, 0);
     blz__wheel_insert(&wheel, &timer, INT64_MAX, true);
     assert_int_equal(blz__wheel_next(&wheel, true), INT64_MAX);
@@ -168,7 +168,7 @@ static void a_clock_that_goes_backwards_stands_still(void **state)
     blz_timer early, late;
 
     (void)state;
-    blz__wheel_init(&wheel, 1000 * MS, true);
+    blz__wheel_init(&wheel, 1000 * MS, blz__fence_asymmetric_init());
     init_numbered(&early, 0);
     init_numbered(&late, 1);
     assert_int_equal(collect(2000 * MS), 0);
@@ -190,7 +190,7 @@ static void timers_of_one_tick_fire_in_the_order_of_their_insertion(void **state
     size_t expected = 0, n;
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     for (size_t i = 0; i < 100; i++) {
         init_numbered(&timers[i], i);
         blz__wheel_insert(&wheel, &timers[i], 70000 * MS, true); /* from level 2 down */
@@ -212,7 +212,7 @@ static void another_thread_gets_only_timers_that_wake(void **state)
     wheel_fired fired[8];
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     for (size_t i = 0; i < 4; i++) {
         init_numbered(&timers[i], i);
         timers[i].calls = i != 2;
@@ -235,7 +235,7 @@ static void a_callback_that_waits_for_the_owner_can_be_moved_or_dropped(void **s
     wheel_fired fired[8];
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     for (size_t i = 0; i < 2; i++) {
         init_numbered(&timers[i], i);
         blz__wheel_insert(&wheel, &timers[i], MS, true);
@@ -255,7 +255,7 @@ static void a_look_ends_although_its_timers_are_armed_again(void **state)
     size_t n, total = 0;
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     for (size_t i = 0; i < 4; i++) {
         init_numbered(&timers[i], i);
         blz__wheel_insert(&wheel, &timers[i], 0, true);
@@ -276,7 +276,7 @@ static void a_long_pause_costs_no_more_than_its_timers(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     init_numbered(&timer, 0);
     for (int64_t now = 0; now < 290 * 365 * BLZ_DAY; now += 5 * 365 * BLZ_DAY) {
         blz__wheel_insert(&wheel, &timer, now + 1, true);
@@ -289,7 +289,7 @@ static void a_cancelled_timer_leaves_nothing_to_wake_up_for(void **state)
     blz_timer timer;
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     init_numbered(&timer, 0);
     for (int64_t delay = 1; delay < 1ll << 40; delay *= 2) {
         blz__wheel_insert(&wheel, &timer, delay * MS, true);
@@ -306,7 +306,7 @@ static void only_an_earlier_timer_wakes_the_owner(void **state)
     blz_timer timers[4];
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     for (size_t i = 0; i < 4; i++)
         init_numbered(&timers[i], i);
     assert_false(blz__wheel_insert(&wheel, &timers[0], 50 * MS, true)); /* awake */
@@ -326,7 +326,7 @@ static void everything_can_be_dropped(void **state)
     size_t dropped = 0;
 
     (void)state;
-    blz__wheel_init(&wheel, 0, true);
+    blz__wheel_init(&wheel, 0, blz__fence_asymmetric_init());
     for (size_t i = 0; i < 50; i++) {
         init_numbered(&timers[i], i);
         blz__wheel_insert(&wheel, &timers[i], i > 42 ? INT64_MAX : ((int64_t)1 << i) * MS, true);
