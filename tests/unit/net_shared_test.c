@@ -3,6 +3,9 @@
 #include "net_probe.h"
 
 #include <netinet/in.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 /* A listener as a parent process would hand it on. */
@@ -62,19 +65,31 @@ BLZ_ASYNC(accepts)
     BLZ_END(self->rc);
 }
 
-/* A child that inherits the listener, accepts one connection, and ends. */
+/* What a child does that has inherited the listener: accepts one connection, and ends. */
+static int run_child(char **args)
+{
+    blz_options options = {.backend = args[0], .workers = (unsigned)atoi(args[2])};
+    blz_rt *rt;
+    int64_t rc;
+
+    alarm(CHILD_SECONDS);
+    if (blz_rt_new(&rt, &options) < 0)
+        return 1;
+    rc = BLZ_BLOCK_ON(rt, accepts, .fd = atoi(args[1]), .closes = atoi(args[3]));
+    return rc != 0 || blz_rt_free(rt) != 0;
+}
+
 static pid_t start_child(const char *backend, int fd, unsigned workers, bool closes)
 {
-    pid_t pid = fork();
+    char fd_text[16], workers_text[16], closes_text[16];
+    const char *args[] = {"net_shared", "child", backend, fd_text, workers_text, closes_text, NULL};
+    pid_t pid;
 
-    check(pid >= 0);
-    if (pid == 0) {
-        alarm(CHILD_SECONDS);
-        blz_rt *rt = new_rt(&(blz_options){.backend = backend, .workers = workers});
-        int64_t rc = BLZ_BLOCK_ON(rt, accepts, .fd = fd, .closes = closes);
-        blz_rt_free(rt);
-        _exit(rc != 0);
-    }
+    snprintf(fd_text, sizeof fd_text, "%d", fd);
+    snprintf(workers_text, sizeof workers_text, "%u", workers);
+    snprintf(closes_text, sizeof closes_text, "%d", closes);
+    check(fcntl(fd, F_SETFD, 0) == 0);
+    check(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char **)(uintptr_t)args, environ) == 0);
     return pid;
 }
 
@@ -236,7 +251,7 @@ ON_EACH_BACKEND(two_acceptors_that_race_for_each_connection_miss_none)
     close(fd);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_inherited_listener_accepts_when_the_child_has_ended),
@@ -247,5 +262,7 @@ int main(void)
         TEST(two_acceptors_that_race_for_each_connection_miss_none),
     };
 
+    if (argc == 6 && strcmp(argv[1], "child") == 0)
+        return run_child(argv + 2);
     return RUN_TESTS(tests);
 }
