@@ -145,10 +145,11 @@ typedef struct blz_shutdown_op {
 } blz_shutdown_op;
 
 /*
- * Waits until it begins, goes through the phases, and is ready when all is done: 0; -ETIMEDOUT: not
- * all (blz_shutdown_get_report says what); -EBUSY: somebody else is at it; -ENXIO: this is no task
- * (blz_wait). At the end the tokens of all phases have been cancelled. Timers, and the dump, are those of the awaiting task's runtime.
- * Interruptible: -ECANCELED; everything stays as it is, and it may be awaited again. [task]
+ * Waits until it begins, goes through the phases, and is ready when all is done: 0; -ETIMEDOUT:
+ * not all (blz_shutdown_get_report says what); -EBUSY: somebody else is at it; -ENXIO: this is no
+ * task (blz_wait). At the end the tokens of all phases have been cancelled. Timers, and the dump,
+ * are those of the awaiting task's runtime. Interruptible: -ECANCELED; everything stays as it is,
+ * and it may be awaited again. [task]
  */
 BLZ_API blz_future *blz_shutdown_run(blz_shutdown_op *op, blz_shutdown *shutdown);
 

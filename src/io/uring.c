@@ -9,12 +9,13 @@
  * goes out in one batch either way (later.c). docs/performance.md has the figures. Everything else
  * goes through the ring: accepting, connecting, descriptors that are no sockets, foreign ones.
  *
- * The worker sleeps in the set. The ring signals the wake-up's eventfd, which is in the set, when a
- * completion arrives. One mode makes that reliable on every kernel, COOP_TASKRUN: the kernel puts a
- * completion into the queue, and signals the eventfd, as soon as the worker is in the kernel, asleep
- * or not. With DEFER_TASKRUN the completion waits until the worker enters the ring, and some kernels
- * (Linux 6.12.115) do not signal the eventfd before that: the worker would sleep on. The probe checks
- * that a sleep ends. docs/design/io.md lists what was measured on which kernel.
+ * The worker sleeps in the set. The ring signals the wake-up's eventfd, which is in the set, when
+ * a completion arrives. One mode makes that reliable on every kernel, COOP_TASKRUN: the kernel
+ * puts a completion into the queue, and signals the eventfd, as soon as the worker is in the
+ * kernel, asleep or not. With DEFER_TASKRUN the completion waits until the worker enters the ring,
+ * and some kernels (Linux 6.12.115) do not signal the eventfd before that: the worker would sleep
+ * on. The probe checks that a sleep ends. docs/design/io.md lists what was measured on which
+ * kernel.
  *
  * With TASKRUN_FLAG a look at one word says whether entering would bring anything.
  */

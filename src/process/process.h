@@ -125,7 +125,7 @@ int blz__process_launch(struct plan *plan, int *pidfd);
 int blz__pidfd_supported(void);
 int blz__pidfd_open(pid_t pid);
 
-/* Sends a signal to a child that has not been reaped. 0; -ESRCH: a stranger has reaped it; -EPERM. */
+/* Sends a signal to a child that we have not reaped. 0, -ESRCH: a stranger has; -EPERM. */
 int blz__pidfd_signal(int pidfd, pid_t pid, int signal);
 bool blz__pidfd_has_ended(int pidfd);
 

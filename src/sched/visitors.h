@@ -15,7 +15,7 @@
  *   n               leave    n - 1
  *   n               await    n | AWAITED; the end sleeps until n is 0
  *   1 | AWAITED     leave    0 | AWAITED; wakes the end
- *   n | AWAITED     enter    n + 1 | AWAITED: sees that the runtime is shut down, and queues nothing
+ *   n | AWAITED     enter    n + 1 | AWAITED: sees that the runtime is shut down
  *
  * What a visitor is about to queue (a task that is not complete, an operation in flight, a timer)
  * keeps the runtime from ending until it has entered.

@@ -189,7 +189,7 @@ static blz_poll run_op_poll(blz_future *self, blz_cx *cx)
     if (!self->child) {
         if (!cx->worker)
             return blz_future_done(self, -ENXIO); /* blz_wait: it needs timers */
-        if (blz__swap(&s->running, 1u, ACQUIRE)) /* pairs with the release below */
+        if (blz__swap(&s->running, 1u, ACQUIRE))  /* pairs with the release below */
             return blz_future_done(self, -EBUSY);
         s->run = (struct run){.blz_frame = {.ops = &run_ops}, .shutdown = s};
         if (blz_shutdown_phase(s) == BLZ_SHUTDOWN_RUNNING)

@@ -2,8 +2,8 @@
 /*
  * Asks an echo server on port 7000 (examples/echo.c) so slowly that it sleeps before each request.
  * Every round has a request on a new connection and one on a connection that stays open. A server
- * that loses a wake-up does not answer, however long the client waits; the limit is far from what an
- * answer takes.
+ * that loses a wake-up does not answer, however long the client waits; the limit is far from what
+ * an answer takes.
  *
  * Used by tools/kernels inside an emulated machine. It has no library but libc, and is linked
  * statically.

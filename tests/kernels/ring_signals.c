@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a thread that sleeps is woken when its ring has work for it: by the mode of the ring, by
- * where the thread sleeps, and by what ends. Without Blitz: it asks the kernel, and prints a line for
- * each combination. docs/design/io.md has the table; `tools/kernels --signals` makes it.
+ * where the thread sleeps, and by what ends. Without Blitz: it asks the kernel, and prints a line
+ * for each combination. docs/design/io.md has the table; `tools/kernels --signals` makes it.
  *
  * One thread owns the ring. In each round it submits an operation and sleeps; another thread then
  * makes the operation end. A wake-up that has not come after the limit is lost: the result is there

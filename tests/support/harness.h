@@ -81,8 +81,8 @@ enum {
 };
 
 /* Seconds that a test may take; 60 if nothing is said. For the current test only. With a sanitizer
- * it has twice as many, and with TEST_PATIENCE=n in the environment, for an emulated machine, n times
- * as many. */
+ * it has twice as many, and with TEST_PATIENCE=n in the environment, for an emulated machine, n
+ * times as many. */
 void allow_seconds(int seconds);
 
 /* Whether SOAK=1 is set: stress tests then run long. */

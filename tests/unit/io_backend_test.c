@@ -118,7 +118,7 @@ static int a_ring_that_wakes_nobody(void)
 static int neither_ring_nor_epoll(void)
 {
     const struct filter_rule rules[] = {{SYS_io_uring_setup, ENOSYS, FILTER_ANY},
-                                 {SYS_epoll_create1, ENOSYS, FILTER_ANY}};
+                                        {SYS_epoll_create1, ENOSYS, FILTER_ANY}};
 
     refuse_calls(rules, 2);
     return talk_on(NULL, "poll", "epoll was refused", 0);
@@ -126,7 +126,8 @@ static int neither_ring_nor_epoll(void)
 
 static int nothing_at_all(void)
 {
-    const struct filter_rule rules[] = {{SYS_io_uring_setup, ENOSYS, FILTER_ANY}, {SYS_eventfd2, ENOSYS, FILTER_ANY}};
+    const struct filter_rule rules[] = {{SYS_io_uring_setup, ENOSYS, FILTER_ANY},
+                                        {SYS_eventfd2, ENOSYS, FILTER_ANY}};
 
     refuse_calls(rules, 2);
     return talk_on(NULL, "none", "no backend works", -ENOSYS);
