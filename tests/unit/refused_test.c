@@ -400,5 +400,6 @@ int main(void)
         TEST(the_program_ends_with_a_sentence_if_a_call_that_it_stands_on_is_refused),
     };
 
+    unsetenv("BLZ_BACKEND"); /* the library chooses */
     return RUN_TESTS(tests);
 }
