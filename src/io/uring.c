@@ -7,7 +7,7 @@
  * epoll backend. That is what costs least: a request to receive that waits has to arm a poll for
  * each message, while a descriptor is registered with the set once; and what a worker's tasks send
  * goes out in one batch either way (later.c). docs/performance.md has the figures. Everything else
- * goes through the ring: accepting, connecting, descriptors that are no sockets, foreign ones.
+ * goes through the ring: connecting, descriptors that are no sockets, foreign ones.
  *
  * The worker sleeps in the set. The ring signals the wake-up's eventfd, which is in the set, when
  * a completion arrives. One mode makes that reliable on every kernel, COOP_TASKRUN: the kernel
@@ -154,7 +154,6 @@ static void uring_close(blz__driver *driver)
     struct uring_driver *d = uring_of(driver);
 
     exit_ring(d);
-    blz__uring_accept_destroy(d);
     blz__epoll_set_close(&d->set);
     blz__free(d->set.allocator, d, sizeof *d, _Alignof(struct uring_driver));
 }
@@ -192,7 +191,7 @@ static int try_to_sleep(struct uring_driver *d)
     int rc;
 
     while (blz__epoll_set_wait(&d->set, 1, 0) > 0)
-        ; /* the wake-up by the entry above */
+        ; /* wake-ups from before */
     io_uring_prep_timeout(io_uring_get_sqe(&d->ring), &soon, 0, 0);
     do
         rc = io_uring_submit(&d->ring);
@@ -200,14 +199,18 @@ static int try_to_sleep(struct uring_driver *d)
     return rc < 0 ? rc : blz__epoll_set_try_wake(&d->set);
 }
 
+/* Several times: there are kernels on which the first sleep ends, and those after it do not. */
 static int uring_probe(blz__driver *driver)
 {
+    enum { SLEEPS = 3 };
     struct uring_driver *d = uring_of(driver);
     int rc = blz__epoll_set_probe(&d->set);
 
     if (rc == 0)
         rc = try_to_enter(d);
-    return rc == 0 ? try_to_sleep(d) : rc;
+    for (int i = 0; i < SLEEPS && rc == 0; i++)
+        rc = try_to_sleep(d);
+    return rc;
 }
 
 /* The registration of the ring's descriptor belongs to the thread, and is only an optimisation. */
@@ -258,11 +261,9 @@ static bool look_at_ring(struct uring_driver *d)
 
     if (blz_unlikely(d->put_off != NULL))
         blz__uring_submit_put_off(d);
-    if (blz_unlikely(d->starved))
-        blz__uring_accept_retry(d);
     if (is_worth_entering(d))
         refused = !enter_ring(d);
-    return blz__uring_reap(d) || refused || d->put_off || d->starved;
+    return blz__uring_reap(d) || refused || d->put_off;
 }
 
 static void uring_poll(blz__driver *driver, int64_t deadline_ns)
@@ -284,7 +285,7 @@ static bool uring_busy(const blz__driver *driver)
 {
     const struct uring_driver *d = (const struct uring_driver *)driver;
 
-    return d->in_flight > 0 || d->put_off || d->starved || blz__ready_busy(driver);
+    return d->in_flight > 0 || d->put_off || blz__ready_busy(driver);
 }
 
 const blz__driver_ops blz__uring_driver = {
@@ -301,5 +302,5 @@ const blz__driver_ops blz__uring_driver = {
     .forget = blz__ready_forget,
     .let_go = blz__uring_let_go,
     .files = true,
-    .attempts = ((1u << IO_KINDS) - 1) & ~(1u << IO_ACCEPT | 1u << IO_CONNECT | 1u << IO_POLL),
+    .attempts = ((1u << IO_KINDS) - 1) & ~(1u << IO_CONNECT | 1u << IO_POLL),
 };

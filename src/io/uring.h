@@ -14,7 +14,6 @@ struct uring_driver {
     uint64_t in_flight; /* completions to come, cancel requests included */
     struct io *put_off; /* for lack of room in the submission queue */
     struct io *put_off_last;
-    bool starved; /* never: for uring.c */
 };
 
 enum {
@@ -83,17 +82,5 @@ void blz__uring_note_change(struct uring_driver *d, struct io *io, int res);
 /* ---- uring_file.c [owner] ---- */
 
 void blz__uring_prep_file(struct io_uring_sqe *sqe, const struct io *io);
-
-/* ---- accepting is the set's: for uring.c ---- */
-
-static inline void blz__uring_accept_retry(struct uring_driver *d)
-{
-    (void)d;
-}
-
-static inline void blz__uring_accept_destroy(struct uring_driver *d)
-{
-    (void)d;
-}
 
 #endif

@@ -106,9 +106,6 @@ struct blz__op {
  */
 void blz__op_begin(blz__op *op, blz_cx *cx);
 
-/* The same for an operation of a driver's own; its waker is set. [home] */
-void blz__op_begin_at(blz__op *op, struct blz_worker *home);
-
 /* From here on its end wakes the task, whoever it is that ends it. [task] */
 void blz__op_await(blz__op *op, blz_cx *cx);
 

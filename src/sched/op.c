@@ -19,12 +19,6 @@ void blz__op_begin(blz__op *op, blz_cx *cx)
     blz__store(&op->events, 1u, RELAXED);
 }
 
-void blz__op_begin_at(blz__op *op, struct blz_worker *home)
-{
-    op->home = home;
-    blz__store(&op->events, 1u, RELAXED);
-}
-
 void blz__op_await(blz__op *op, blz_cx *cx)
 {
     blz__plain_write(&op->waker);
