@@ -28,7 +28,7 @@ static void write_all(const char *text, size_t len)
     }
 }
 
-static void write_sentence(const char *fmt, va_list args)
+static __attribute__((format(printf, 1, 0))) void write_sentence(const char *fmt, va_list args)
 {
     static const char prefix[] = "blitz: ";
     char text[SENTENCE_MAX];
