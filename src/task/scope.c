@@ -86,12 +86,12 @@ void blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total, uint64_t s
     struct scope *s = scope_of(scope);
     struct link *link = (void *)((char *)task + link_offset(total));
 
-    if (blz_unlikely(!s->ended_tail))
-        blz__panic("`%s` was spawned into a scope without blz_scope_init", task->root->ops->name);
     *link = (struct link){.scope = scope, .task = task};
     blz__plain_write(&task->join);
     task->join = (blz_waker){link, &child_ops.waker};
     blz__lock_acquire(&s->lock);
+    if (blz_unlikely(!s->ended_tail))
+        blz__panic("`%s` was spawned into a scope without blz_scope_init", task->root->ops->name);
     state |= TASK_JOIN | (s->policy & CANCELLED ? TASK_CANCEL : 0);
     /* release: as for any new task. Before it is in the list: a sibling that fails cancels it. */
     blz__store(&task->state, state, RELEASE);
