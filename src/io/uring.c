@@ -175,8 +175,6 @@ static int try_to_enter(struct uring_driver *d)
     do
         rc = io_uring_submit_and_wait(&d->ring, 1);
     while (is_transient(rc));
-    if (rc >= 0)
-        io_uring_cq_advance(&d->ring, io_uring_cq_ready(&d->ring));
     return rc < 0 ? rc : 0;
 }
 
@@ -192,6 +190,7 @@ static int try_to_sleep(struct uring_driver *d)
 
     while (blz__epoll_set_wait(&d->set, 1, 0) > 0)
         ; /* wake-ups from before */
+    io_uring_cq_advance(&d->ring, io_uring_cq_ready(&d->ring)); /* there may be room for one */
     io_uring_prep_timeout(io_uring_get_sqe(&d->ring), &soon, 0, 0);
     do
         rc = io_uring_submit(&d->ring);
