@@ -189,7 +189,7 @@ static int try_to_sleep(struct uring_driver *d)
     int rc;
 
     while (blz__epoll_set_wait(&d->set, 1, 0) > 0)
-        ; /* wake-ups from before */
+        ;                                                       /* wake-ups from before */
     io_uring_cq_advance(&d->ring, io_uring_cq_ready(&d->ring)); /* there may be room for one */
     io_uring_prep_timeout(io_uring_get_sqe(&d->ring), &soon, 0, 0);
     do
