@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Budgets: how much memory there may be of something, and how much there is. Whoever wants memory
+ * Budgets: how much memory there may be of something, and how much there is. Code that needs memory
  * takes it from the budget first, and gives it back when it has been freed:
  *
  *     if (!budget_take(budget, size))

@@ -13,8 +13,8 @@
  *
  * The invariant: a job in the queue, while nobody holds the lock, means that a thread is called, or
  * one is on guard, or all threads that there may be are doing jobs, or a timer is armed that starts
- * a thread. Whoever adds a job establishes it; whoever takes one and leaves others behind does so
- * before it begins, since a job may never come back.
+ * a thread. The thread that adds a job establishes it. A thread that takes one and leaves others
+ * behind does so before it begins, since a job may never come back.
  *
  * The timer is there for a system that has no more threads for a while: a start that fails is tried
  * again, by a worker.

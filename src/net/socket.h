@@ -29,7 +29,7 @@ int blz__socket_new(blz__fd_ref *ref, blz_rt *rt, int family, int type, unsigned
 int blz__socket_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
 
 /*
- * The same for one that comes from elsewhere. It is put into non-blocking mode if the backend needs
+ * Adopts a socket that comes from elsewhere. It is put into non-blocking mode if the backend needs
  * that, and never into blocking mode: other processes may share it. It must be a socket of that
  * type (SOCK_STREAM), and of one of the families (AF_UNIX, or AF_INET for either IP), and listening
  * or not: else -EINVAL. On failure it is still the caller's.

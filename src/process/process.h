@@ -138,7 +138,7 @@ int blz__group_signal(int pidfd, pid_t pid, int signal);
 /* Its status, as blz_exit_code takes it; -EAGAIN: runs; -ECHILD. */
 int64_t blz__pidfd_status(int pidfd);
 
-/* The same, and it is gone then. */
+/* Its status, as above; one that has ended is reaped. `wait`: until it has ended. */
 int64_t blz__pidfd_reap(int pidfd, bool wait);
 
 /* ---- Children ---- */
