@@ -132,7 +132,7 @@ BLZ_API BLZ_NODISCARD int blz_timer_start(blz_timer *timer, blz_rt *rt, int64_t 
 /*
  * Disarms it. True: it will not fire. False: it was not armed, or has fired: the call has been
  * made, or is being made right now. In both cases the timer's own memory may go at once. [any
- * thread, but not while another one starts it]
+ * thread, but not while another one starts it or frees the runtime]
  */
 BLZ_API bool blz_timer_cancel(blz_timer *timer);
 
@@ -144,7 +144,7 @@ BLZ_API bool blz_timer_is_armed(const blz_timer *timer);
 
 /*
  * The same on the heap of the runtime (NULL: this thread's). NULL: no memory. free cancels it, and
- * may be called by its callback; and after the runtime is gone. [any thread]
+ * may be called by its callback; and after the runtime is gone. [as cancel]
  */
 BLZ_API blz_timer *blz_timer_new(blz_rt *rt, void (*fn)(void *arg), void *arg);
 BLZ_API void blz_timer_free(blz_timer *timer);

@@ -83,14 +83,17 @@ blz__job *blz__lane_take_all(lane *l)
     return jobs;
 }
 
+/* The job is gone after its call; after the last one the lane may be, and the runtime. */
 void blz__lane_refuse(lane *l, blz__job *jobs, int error)
 {
+    blz_rt *rt = l->config->rt;
+
     while (jobs) {
         blz__job *job = jobs;
 
-        jobs = job->next; /* the job is gone after the call */
+        jobs = job->next;
+        blz__rt_release_clock(rt);
         job->call(job, error);
-        blz__rt_release_clock(l->config->rt);
     }
 }
 
@@ -233,6 +236,7 @@ static void retry_start(void *lane_)
  */
 static void give_up_start(lane *l, bool on_guard, int error)
 {
+    blz_rt *rt = l->config->rt;
     blz__job *orphans = NULL;
     int64_t retry_ns = 0;
     bool last = false;
@@ -250,6 +254,7 @@ static void give_up_start(lane *l, bool on_guard, int error)
         retry_ns = l->retry_ns ? 2 * l->retry_ns : RETRY_MIN_NS;
         l->retry_ns = retry_ns < RETRY_MAX_NS ? retry_ns : RETRY_MAX_NS;
         l->retrying = true;
+        blz__rt_visit(rt); /* another thread may take the job, and with it the runtime may end */
     }
     if (last)
         blz__store(&l->ended, 1u, RELAXED);
@@ -257,8 +262,10 @@ static void give_up_start(lane *l, bool on_guard, int error)
     if (last)
         blz__futex_wake(&l->ended, INT32_MAX);
     blz__lane_refuse(l, orphans, error);
-    if (retry_ns)
+    if (retry_ns) {
         retry_later(l, retry_ns);
+        blz__rt_leave(rt);
+    }
 }
 
 int blz__lane_carry_out(lane *l, const summons *todo)

@@ -166,15 +166,17 @@ static bool is_transient(int rc)
     return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc == -ENOMEM;
 }
 
+enum { PROBE_TRIES = 1000 }; /* of an entry that may succeed later */
+
 /* Enters the ring once: a filter may let a ring be made, and refuse the calls that use it. */
 static int try_to_enter(struct uring_driver *d)
 {
-    int rc;
+    int rc, tries = 0;
 
     io_uring_prep_nop(io_uring_get_sqe(&d->ring));
     do
         rc = io_uring_submit_and_wait(&d->ring, 1);
-    while (is_transient(rc));
+    while (is_transient(rc) && ++tries < PROBE_TRIES);
     return rc < 0 ? rc : 0;
 }
 
@@ -186,7 +188,7 @@ static int try_to_enter(struct uring_driver *d)
 static int try_to_sleep(struct uring_driver *d)
 {
     struct __kernel_timespec soon = {.tv_nsec = BLZ_MSEC / 10};
-    int rc;
+    int rc, tries = 0;
 
     while (blz__epoll_set_wait(&d->set, 1, 0) > 0)
         ;                                                       /* wake-ups from before */
@@ -194,7 +196,7 @@ static int try_to_sleep(struct uring_driver *d)
     io_uring_prep_timeout(io_uring_get_sqe(&d->ring), &soon, 0, 0);
     do
         rc = io_uring_submit(&d->ring);
-    while (is_transient(rc));
+    while (is_transient(rc) && ++tries < PROBE_TRIES);
     return rc < 0 ? rc : blz__epoll_set_try_wake(&d->set);
 }
 
@@ -241,7 +243,7 @@ static bool enter_ring(struct uring_driver *d)
     stat_entry(uring_base(d));
     rc = io_uring_submit_and_get_events(&d->ring);
     if (blz_likely(rc >= 0))
-        return true;
+        return io_uring_sq_ready(&d->ring) == 0; /* it stops where it lacks memory */
     if (rc == -EBADR)
         blz__panic("the kernel had no memory for a completion, and lost it: an operation would "
                    "wait for ever");

@@ -108,6 +108,16 @@ int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns)
     return blz__rt_shutdown(rt, rt->embedded ? &rt->workers[0] : NULL, grace_ns);
 }
 
+void blz__rt_visit(blz_rt *rt)
+{
+    visitors_enter(&rt->visitors);
+}
+
+void blz__rt_leave(blz_rt *rt)
+{
+    visitors_leave(&rt->visitors);
+}
+
 void blz__rt_drop_orphan(blz_rt *rt)
 {
     bool last;

@@ -62,6 +62,16 @@ void blz__io_free(struct blz__io *io);
 /* Handles of sockets, files and pipes that have not been closed. [any thread] */
 uint64_t blz__io_open_count(struct blz__io *io);
 
+/* ---- for threads that are not workers ---- */
+
+/*
+ * Between the two calls the runtime neither closes its drivers nor frees its memory. For a thread
+ * that goes on to use the runtime after it has let something go that kept it: see visitors.h.
+ * Nothing of the program's may be called meanwhile. [any thread]
+ */
+void blz__rt_visit(blz_rt *rt);
+void blz__rt_leave(blz_rt *rt);
+
 /* ---- for the blocking pool ---- */
 
 /*

@@ -17,8 +17,9 @@
  *   1 | AWAITED     leave    0 | AWAITED; wakes the end
  *   n | AWAITED     enter    n + 1 | AWAITED: sees that the runtime is shut down
  *
- * What a visitor is about to queue (a task that is not complete, an operation in flight, a timer)
- * keeps the runtime from ending until it has entered.
+ * What a visitor is about to queue (a task that is not complete, an operation in flight) keeps the
+ * runtime from ending until it has entered. A timer does not: a program that resets or cancels one
+ * must not free the runtime meanwhile (blitz/time.h).
  */
 #ifndef BLZ_SCHED_VISITORS_H
 #define BLZ_SCHED_VISITORS_H

@@ -8,6 +8,7 @@
 #include "signal/notice.h"
 
 #include "sched/sched.h"
+#include "task/task.h"
 
 /* ---- subscriptions ---- */
 
@@ -146,6 +147,44 @@ bool blz__notice_await_ring(signal_notice *notice, uint32_t herald)
     }
 }
 
+/* The runtime of the task that a waiter wakes; NULL: it wakes something else. */
+static blz_rt *rt_of(const blz_waiter *waiter)
+{
+    uint64_t group;
+    blz_task *task = task_of_waker(&waiter->waker, &group);
+
+    return task ? blz__heap_rt(task) : NULL;
+}
+
+/*
+ * Under the lock. Until the herald has woken them, their tasks wait for a thread that the runtime
+ * knows nothing of: a test clock is held, or it would skip to the next timer meanwhile.
+ */
+static blz_waiters claim_all(signal_list *list)
+{
+    blz_waiters claimed = waiters_claim_all(&list->waiters);
+
+    for (blz_waiter *waiter = claimed.first; waiter; waiter = waiter->next)
+        if (rt_of(waiter)) {
+            blz__rt_visit(rt_of(waiter));
+            blz__rt_hold_clock(rt_of(waiter));
+        }
+    return claimed;
+}
+
+static void serve_all(const blz_waiters *claimed)
+{
+    for (blz_waiter *waiter = claimed->first, *next; waiter; waiter = next) {
+        blz_rt *rt = rt_of(waiter);
+        next = waiter->next;
+        waiter_serve_claimed(waiter, WAITER_SERVED);
+        if (rt) {
+            blz__rt_release_clock(rt);
+            blz__rt_leave(rt);
+        }
+    }
+}
+
 static void tell_slot(signal_slot *slot)
 {
     uint64_t word = blz__load(&slot->word, RELAXED);
@@ -156,10 +195,10 @@ static void tell_slot(signal_slot *slot)
     blz__lock_acquire(&slot->list.lock);
     blz__plain_write(&slot->told);
     if (word / SLOT_ONE != slot->told)
-        claimed = waiters_claim_all(&slot->list.waiters);
+        claimed = claim_all(&slot->list);
     slot->told = word / SLOT_ONE;
     blz__lock_release(&slot->list.lock);
-    waiters_serve(&claimed, WAITER_SERVED);
+    serve_all(&claimed);
 }
 
 static void tell_stop(signal_notice *notice)
@@ -170,9 +209,9 @@ static void tell_stop(signal_notice *notice)
         return; /* as above */
     blz__lock_acquire(&notice->stop.lock);
     if ((blz__load(&stop_slot(notice, 0)->word, RELAXED) & SLOT_STOP) && decide(notice))
-        claimed = waiters_claim_all(&notice->stop.waiters);
+        claimed = claim_all(&notice->stop);
     blz__lock_release(&notice->stop.lock);
-    waiters_serve(&claimed, WAITER_SERVED);
+    serve_all(&claimed);
 }
 
 void blz__notice_tell(signal_notice *notice)
@@ -184,30 +223,8 @@ void blz__notice_tell(signal_notice *notice)
 
 /* ---- waiting ---- */
 
-/*
- * future.line. CLAIMED: the herald has the waiter in hand. It is a thread that the runtime knows
- * nothing of, so a test clock is held until it has let go: otherwise the clock would skip to the
- * next timer meanwhile.
- */
-enum { WAIT_FRESH, WAIT_JOINED, WAIT_CLAIMED, WAIT_CANCELLED, WAIT_CANCELLED_CLAIMED };
-
-static void hold_clock(notice_wait *wait, blz_cx *cx, uint32_t line)
-{
-    wait->future.line = line;
-    if (blz_cx_rt(cx))
-        blz__rt_hold_clock(blz_cx_rt(cx));
-}
-
-static void release_clock(notice_wait *wait, blz_cx *cx)
-{
-    uint32_t line = wait->future.line;
-
-    if (line != WAIT_CLAIMED && line != WAIT_CANCELLED_CLAIMED)
-        return;
-    wait->future.line = line == WAIT_CLAIMED ? WAIT_JOINED : WAIT_CANCELLED;
-    if (blz_cx_rt(cx))
-        blz__rt_release_clock(blz_cx_rt(cx));
-}
+/* future.line */
+enum { WAIT_FRESH, WAIT_JOINED, WAIT_CANCELLED };
 
 static void join_list(notice_wait *wait, signal_list *list, blz_cx *cx)
 {
@@ -242,7 +259,6 @@ bool blz__notice_poll(notice_wait *wait, signal_list *list, const notice_wait_op
 {
     if (!is_ours(wait))
         return false;
-    release_clock(wait, cx);
     *result = -ECANCELED;
     if (wait->future.line == WAIT_CANCELLED)
         return true;
@@ -253,21 +269,14 @@ bool blz__notice_poll(notice_wait *wait, signal_list *list, const notice_wait_op
         if (*result != 0)
             return true;
         join_list(wait, list, cx);
-        if (!ops->has_come(wait))
-            break;
-        if (!leave_list(wait, list))
-            hold_clock(wait, cx, WAIT_CLAIMED);
-    } while (wait->future.line == WAIT_JOINED);
+    } while (ops->has_come(wait) && leave_list(wait, list));
     blz_coop_give_back(cx);
     return false;
 }
 
-void blz__notice_cancel(notice_wait *wait, signal_list *list, blz_cx *cx)
+void blz__notice_cancel(notice_wait *wait, signal_list *list)
 {
-    if (wait->future.line == WAIT_CLAIMED)
-        wait->future.line = WAIT_CANCELLED_CLAIMED;
-    else if (wait->future.line == WAIT_JOINED && !leave_list(wait, list))
-        hold_clock(wait, cx, WAIT_CANCELLED_CLAIMED);
-    else
-        wait->future.line = WAIT_CANCELLED;
+    if (wait->future.line == WAIT_JOINED)
+        leave_list(wait, list);
+    wait->future.line = WAIT_CANCELLED;
 }

@@ -117,7 +117,7 @@ static inline bool slot_is_deadly(uint64_t word)
 static inline bool stop_is_repeat(const signal_notice *notice, int64_t now_ns)
 {
     int64_t first_ns = blz__load(&notice->stop_ns, RELAXED);
-    return first_ns == 0 || now_ns - first_ns < notice->repeat_ns;
+    return first_ns != 0 && now_ns - first_ns < notice->repeat_ns;
 }
 
 /* The first stop: when it came, and which it was; hints that are there before it is counted. */
@@ -226,6 +226,6 @@ typedef struct notice_wait_ops {
 /* True: it is ready. For ops->poll and ops->cancel of a future. */
 bool blz__notice_poll(notice_wait *wait, signal_list *list, const notice_wait_ops *ops, blz_cx *cx,
                       int64_t *result);
-void blz__notice_cancel(notice_wait *wait, signal_list *list, blz_cx *cx);
+void blz__notice_cancel(notice_wait *wait, signal_list *list);
 
 #endif

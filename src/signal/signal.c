@@ -94,7 +94,8 @@ static blz_poll recv_poll(blz_future *self, blz_cx *cx)
 
 static void recv_cancel(blz_future *self, blz_cx *cx)
 {
-    blz__notice_cancel((notice_wait *)self, list_of((blz_signal_op *)self), cx);
+    (void)cx;
+    blz__notice_cancel((notice_wait *)self, list_of((blz_signal_op *)self));
 }
 
 static void recv_look(const blz_future *future, blz_look *look)

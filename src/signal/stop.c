@@ -70,7 +70,8 @@ static blz_poll wait_poll(blz_future *self, blz_cx *cx)
 
 static void wait_cancel(blz_future *self, blz_cx *cx)
 {
-    blz__notice_cancel((notice_wait *)self, &blz__signals.stop, cx);
+    (void)cx;
+    blz__notice_cancel((notice_wait *)self, &blz__signals.stop);
 }
 
 blz_future *blz_stop_wait(blz_stop_op *op, blz_stop *stop)

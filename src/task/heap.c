@@ -262,7 +262,7 @@ void blz__heap_free_local(blz__heap *heap, blz_task *block, struct blz__chunk **
         if (chunk->listed)
             partial_remove(heap, chunk);
         chunk_remove(heap, chunk, removed);
-    } else if (!chunk->listed) {
+    } else if (!chunk->listed && chunk->cls < HEAP_CLASSES) { /* a forked child keeps large ones */
         partial_add(heap, chunk);
     }
 }

@@ -181,7 +181,7 @@ static void cancelled_at_once(struct sub *sub)
 
     hand_begin(&hand);
     if (blz_is_pending(future->ops->poll(future, &hand.cx))) {
-        blz__notice_cancel(&sub->wait, &notice.stop, &hand.cx);
+        blz__notice_cancel(&sub->wait, &notice.stop);
         while (blz_is_pending(future->ops->poll(future, &hand.cx)))
             hand_wait(&hand);
     }
@@ -276,7 +276,7 @@ static void a_cancelled_wait_loses_nothing(void)
     blz_future *future = joined(&subs[0], false, &hand);
     model_thread h = start_herald();
     model_thread s = model_start_named(signal_first, NULL, "signal");
-    blz__notice_cancel(&subs[0].wait, &slots[FIRST].list, &hand.cx);
+    blz__notice_cancel(&subs[0].wait, &slots[FIRST].list);
     model_assert(hand_await(&hand, future) == -ECANCELED);
     model_assert(hand_await(&hand, wait_on(&subs[0], false)) == 1); /* with the same struct */
     model_join(s);
@@ -293,7 +293,7 @@ static void one_may_leave_while_another_stays(void)
     blz_future *a = joined(&subs[0], false, &hand), *b = joined(&subs[1], false, &hand);
     model_thread h = start_herald();
     model_thread s = model_start_named(signal_first, NULL, "signal");
-    blz__notice_cancel(&subs[1].wait, &slots[FIRST].list, &hand.cx);
+    blz__notice_cancel(&subs[1].wait, &slots[FIRST].list);
     model_assert(hand_await(&hand, b) == -ECANCELED && hand_await(&hand, a) == 1);
     model_join(s);
     end_herald(h);

@@ -8,14 +8,14 @@
 #   signal, signal_process, stop          signals that it needs for itself
 #   net_option, net_udp, net_serve        some socket options
 #   file, fs_calls                        openat2
-#   io_backend, io_race, fence, par_options, processes with limits on system calls or memory, threads
+#   io_backend, io_race, fence, par_options, refused: processes with limits on system calls or memory, threads
 #   par_fork                              that end at once or fork; it fails itself
 
 set(not_emulated
     unit.fork unit.par_enter unit.io_life unit.timer unit.blocking_shutdown unit.corner_life
     unit.trace unit.process unit.process_end unit.stream fault.process fault.process_wait
     unit.signal unit.signal_process unit.stop unit.net_option unit.net_udp unit.net_serve unit.file fault.fs_calls
-    unit.io_backend unit.io_race unit.fence unit.par_options unit.par_fork)
+    unit.io_backend unit.io_race unit.fence unit.par_options unit.par_fork unit.refused)
 foreach(test IN LISTS not_emulated)
     if(TEST ${test})
         set_tests_properties(${test} PROPERTIES DISABLED ON)

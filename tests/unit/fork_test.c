@@ -168,6 +168,7 @@ BLZ_ASYNC(large)
 static int64_t fork_and_free(blz_handle *handle)
 {
     blz_worker *w = blz__worker_current();
+    const void *chunks = w->heap.all;
     int status = -1;
     pid_t pid;
 
@@ -176,7 +177,9 @@ static int64_t fork_and_free(blz_handle *handle)
     pid = fork();
     if (pid == 0) {
         alarm(CHILD_SECONDS);
-        blz_handle_detach(handle); /* the last one who has it */
+        blz_handle_detach(handle); /* the last handle */
+        if (w->heap.all != chunks)
+            _exit(2); /* the lists of the heap stay as they are */
         _exit(blz_task_set_name("child") == -EOWNERDEAD ? 0 : 1);
     }
     blz__lock_release(&w->rt->pool.lock);
@@ -187,7 +190,7 @@ static int64_t fork_and_free(blz_handle *handle)
 
 struct forks {
     BLZ_FRAME;
-    blz_handle handle;
+    blz_handle handle, newer; /* the second is at the head of the heap's list */
     blz_future op;
     int64_t rc;
 };
@@ -196,10 +199,12 @@ BLZ_ASYNC(forks)
 {
     BLZ_BEGIN;
     check(BLZ_SPAWN_JOIN(&self->handle, large) == 0);
-    while (!blz_handle_done(&self->handle))
+    check(BLZ_SPAWN_JOIN(&self->newer, large) == 0);
+    while (!blz_handle_done(&self->handle) || !blz_handle_done(&self->newer))
         BLZ_AWAIT(self->rc, blz_yield(&self->op));
     self->rc = fork_and_free(&self->handle);
     blz_handle_detach(&self->handle);
+    blz_handle_detach(&self->newer);
     BLZ_END(self->rc);
 }
 

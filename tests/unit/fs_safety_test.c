@@ -149,7 +149,7 @@ ON_EACH_BACKEND(a_copy_makes_no_program_run_as_another_user)
     end(rt);
 }
 
-/* A user who is not root loses these bits by writing. */
+/* Without root, a write clears these bits. */
 static int copy_as_nobody(void)
 {
     blz_rt *rt;

@@ -183,7 +183,7 @@ static bool become_somebody(int rings)
     return setresuid(nobody_else, nobody_else, nobody_else) == 0;
 }
 
-/* Linux 6.1 and 6.12 give a ring to a user who may lock nothing. */
+/* On Linux 6.1 and 6.12 a ring does not count as locked memory. */
 static bool rings_are_counted(void)
 {
     char params[120] = {0};

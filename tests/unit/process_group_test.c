@@ -242,7 +242,7 @@ static void a_signal_does_not_meet_a_group_that_has_the_number_now(void **state)
     blz_command_group(&cmd, 0);
     assert_int_equal(blz_command_spawn(&cmd, &child, rt), 0);
     pid = blz_child_pid(&child);
-    assert_int_equal(waitpid(pid, &status, 0), pid); /* somebody who waits for all children */
+    assert_int_equal(waitpid(pid, &status, 0), pid); /* a stranger reaps the child */
     stranger = stranger_with(pid);
     if (stranger == 0)
         print_message("skipped: numbers of processes cannot be chosen here\n");

@@ -273,7 +273,7 @@ struct blocks_timers {
     BLZ_FRAME;
 };
 
-/* Both timers are due. This poll goes on until the watchdog has fired the second one. */
+/* The two timers are due. This poll goes on until the watchdog has fired the second one. */
 BLZ_ASYNC(blocks_timers)
 {
     static const blz_waker_ops ops = {.wake = post_woken};
