@@ -20,22 +20,49 @@ function(blitz_glob out)
     set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# Names that mean a system. A file that carries none of them is built everywhere.
-set(blitz_linux_only "/base/sys_linux[^/]*\\.c$|/process/[^/]*_linux\\.c$|/io/(uring|epoll)[^/]*\\.c$")
-set(blitz_bsd_only "/base/sys_(bsd|darwin)\\.c$|/io/kqueue[^/]*\\.c$")
-set(blitz_windows_only "/base/sys_windows\\.c$|/io/iocp[^/]*\\.c$")
-set(blitz_unix_only "/base/sys_posix\\.c$|/io/poll[^/]*\\.c$")
+# The system contract: src/system/*.h. Each file is taken from the first of these folders that has
+# it; the same names mean the same subjects in each.
+if(WIN32)
+    set(blitz_system_folders windows)
+elseif(APPLE)
+    set(blitz_system_folders darwin bsd posix)
+elseif(CMAKE_SYSTEM_NAME MATCHES "^(FreeBSD|NetBSD|OpenBSD)$")
+    string(TOLOWER ${CMAKE_SYSTEM_NAME} blitz_system_folders)
+    list(APPEND blitz_system_folders bsd posix)
+else()
+    set(blitz_system_folders linux posix)
+endif()
+
+function(blitz_system_sources out)
+    set(names)
+    set(found)
+    foreach(folder IN LISTS ARGN)
+        blitz_glob(sources system/${folder})
+        foreach(source IN LISTS sources)
+            get_filename_component(name ${source} NAME)
+            if(NOT name IN_LIST names)
+                list(APPEND names ${name})
+                list(APPEND found ${source})
+            endif()
+        endforeach()
+    endforeach()
+    set(${out} ${found} PARENT_SCOPE)
+endfunction()
 
 blitz_glob(BLITZ_SOURCES ${blitz_folders})
+blitz_system_sources(BLITZ_SYSTEM_SOURCES ${blitz_system_folders})
+list(APPEND BLITZ_SOURCES ${BLITZ_SYSTEM_SOURCES})
+
+# Backends that carry the name of what they stand on. A file without such a name is built everywhere.
+set(blitz_linux_only "/process/[^/]*_linux\\.c$|/io/(uring|epoll)[^/]*\\.c$")
+set(blitz_bsd_only "/io/kqueue[^/]*\\.c$")
+set(blitz_windows_only "/io/iocp[^/]*\\.c$")
+set(blitz_unix_only "/io/poll[^/]*\\.c$")
 if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
     list(FILTER BLITZ_SOURCES EXCLUDE REGEX "${blitz_linux_only}")
 endif()
 if(NOT CMAKE_SYSTEM_NAME MATCHES "BSD|Darwin")
     list(FILTER BLITZ_SOURCES EXCLUDE REGEX "${blitz_bsd_only}")
-elseif(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
-    list(FILTER BLITZ_SOURCES EXCLUDE REGEX "/base/sys_bsd\\.c$")
-else()
-    list(FILTER BLITZ_SOURCES EXCLUDE REGEX "/base/sys_darwin\\.c$")
 endif()
 if(NOT WIN32)
     list(FILTER BLITZ_SOURCES EXCLUDE REGEX "${blitz_windows_only}")
@@ -59,8 +86,14 @@ else()
     list(FILTER BLITZ_SOURCES EXCLUDE REGEX "/io/uring[^/]*\\.c$")
 endif()
 
-# The explorer stands in for every sys_*.c; no driver backend but the simulator can run in it, and no
-# signal handler, and no tracepoint; of traces it runs the rings.
+# The explorer implements the part of the system contract that models use, all but the last words of
+# a program. No driver backend but the simulator can run in it, and no signal handler, and no
+# tracepoint; of traces it runs the rings.
 blitz_glob(BLITZ_MODEL_SOURCES ${blitz_model_folders})
 list(FILTER BLITZ_MODEL_SOURCES EXCLUDE REGEX
-    "/base/sys_[^/]*\\.c$|/io/(attempt|backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/(table|signal|stop)\\.c$|/observe/(probes|trace|trace_env|trace_json|trace_parse)\\.c$")
+    "/io/(attempt|backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/(table|signal|stop)\\.c$|/observe/(probes|trace|trace_env|trace_json|trace_parse)\\.c$")
+foreach(source IN LISTS BLITZ_SYSTEM_SOURCES)
+    if(source MATCHES "/panic\\.c$")
+        list(APPEND BLITZ_MODEL_SOURCES ${source})
+    endif()
+endforeach()

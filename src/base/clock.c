@@ -2,6 +2,8 @@
 /* The cheap clock: does the counter run at a constant rate, and at which? */
 #include "base/clock.h"
 
+#include "system/clock.h"
+
 #if defined(__x86_64__) && !defined(BLZ_MODEL)
 #include <cpuid.h>
 

@@ -8,6 +8,8 @@
 #ifndef BLZ_BASE_CLOCK_H
 #define BLZ_BASE_CLOCK_H
 
+#include "system/clock.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,8 +19,6 @@ typedef struct blz__clock {
     double ns_per_tick; /* the first measurement */
     bool counter;       /* ticks are the CPU's counter */
 } blz__clock;
-
-int64_t blz__clock_ns(void);
 
 void blz__clock_init(blz__clock *clock);
 

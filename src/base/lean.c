@@ -6,6 +6,9 @@
  */
 #include "base/lean.h"
 
+#include "system/fence.h"
+#include "system/futex.h"
+
 /* Entries of an undisturbed owner before it leans again: they pay for the fence. */
 #ifdef BLZ_MODEL
 enum { LEAN_AFTER = 2 };

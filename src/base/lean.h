@@ -24,6 +24,7 @@
 #define BLZ_BASE_LEAN_H
 
 #include "base/lock.h"
+#include "system/futex.h"
 
 #include <blitz/base.h>
 

@@ -5,6 +5,9 @@
  */
 #include "base/light.h"
 
+#include "system/fence.h"
+#include "system/futex.h"
+
 void blz__light_slow(blz__light *lock, bool asymmetric_fences)
 {
     uint32_t free = 0;

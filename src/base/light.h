@@ -19,7 +19,7 @@
 #define BLZ_BASE_LIGHT_H
 
 #include "base/atomic.h"
-#include "base/sys.h"
+#include "system/futex.h"
 
 #include <blitz/base.h>
 

@@ -2,6 +2,8 @@
 /* The slow half of the small lock (lock.h): spin, then sleep. */
 #include "base/lock.h"
 
+#include "system/futex.h"
+
 enum { SPINS = 100 };
 
 void blz__lock_slow(blz__lock *lock)

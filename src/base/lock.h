@@ -12,7 +12,7 @@
 #define BLZ_BASE_LOCK_H
 
 #include "base/atomic.h"
-#include "base/sys.h"
+#include "system/futex.h"
 
 typedef struct blz__lock {
     uint32_t word;

@@ -18,6 +18,9 @@
 #include "base/clock.h"
 #include "observe/trace.h"
 #include "sched/sched.h"
+#include "system/clock.h"
+#include "system/futex.h"
+#include "system/thread.h"
 
 /*
  * Jobs that wait longer than this, at the rate at which they are being taken, are reason enough for

@@ -15,6 +15,9 @@
 #include "blocking/lane.h"
 
 #include "sched/sched.h"
+#include "system/clock.h"
+#include "system/futex.h"
+#include "system/thread.h"
 
 #include <errno.h>
 #include <string.h>

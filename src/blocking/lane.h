@@ -24,7 +24,7 @@
 
 #include "base/cacheline.h"
 #include "base/lock.h"
-#include "base/sys.h"
+#include "system/thread.h"
 #include "blocking/blocking.h"
 
 #include <blitz/time.h>

@@ -17,7 +17,7 @@
  * and nobody else knows of it; otherwise the await goes on until DONE.
  */
 #include "base/panic.h"
-#include "base/sys.h"
+#include "system/futex.h"
 #include "blocking/blocking.h"
 #include "sched/sched.h"
 

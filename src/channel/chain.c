@@ -2,6 +2,7 @@
 /* The chain of an unbounded channel (chain.h): what happens once in a segment. */
 #include "base/alloc.h"
 #include "channel/chain.h"
+#include "system/thread.h"
 
 #include <errno.h>
 

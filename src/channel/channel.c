@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/panic.h"
 #include "channel/store.h"
+#include "system/fence.h"
 
 _Static_assert(sizeof(blz_channel_op) == 96, "part of the ABI");
 _Static_assert(sizeof(blz_channel_options) == 80, "part of the ABI");

@@ -50,6 +50,7 @@
 #include "base/lock.h"
 #include "channel/handle.h"
 #include "sync/sync.h"
+#include "system/fence.h"
 
 #include <blitz/channel.h>
 

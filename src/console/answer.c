@@ -10,6 +10,7 @@
 #include "console/console.h"
 
 #include "base/clock.h"
+#include "system/clock.h"
 
 #include <string.h>
 

@@ -26,7 +26,7 @@
 #include "console/console.h"
 
 #include "base/alloc.h"
-#include "base/sys.h"
+#include "system/futex.h"
 
 #include <blitz/runtime.h>
 #include <errno.h>

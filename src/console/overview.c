@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "par/par.h"
+#include "system/clock.h"
 
 #include <blitz/stats.h>
 #include <blitz/version.h>

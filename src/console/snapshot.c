@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "system/clock.h"
 
 #include <string.h>
 

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "system/clock.h"
 
 #include <stdio.h>
 #include <string.h>

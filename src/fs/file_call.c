@@ -13,7 +13,7 @@
  */
 #include "fs/file.h"
 
-#include "base/sys.h"
+#include "system/linux/refused.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* What the system tells about a file, in our words; and times in its. */
 #include "fs/file.h"
 
-#include "base/sys.h"
+#include "system/linux/refused.h"
 
 #include <errno.h>
 #include <fcntl.h>

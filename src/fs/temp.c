@@ -4,7 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/sys.h"
+#include "system/clock.h"
+#include "system/env.h"
 #include "sched/sched.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ void blz__random_name(char name[RANDOM_NAME])
 static const char *dir_or_default(const char *dir)
 {
     if (!dir || !*dir)
-        dir = blz__environment("TMPDIR");
+        dir = blz__env_get("TMPDIR");
     return dir && *dir ? dir : "/tmp";
 }
 

@@ -11,7 +11,7 @@
 #include "io/call.h"
 #include "io/io.h"
 
-#include "base/sys.h"
+#include "system/linux/refused.h"
 
 #include <errno.h>
 #include <fcntl.h>

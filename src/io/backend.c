@@ -10,7 +10,7 @@
  * that finds out later, in the midst of an operation, could not turn back.
  */
 #include "base/alloc.h"
-#include "base/sys.h"
+#include "system/env.h"
 #include "io/io.h"
 
 #include <errno.h>
@@ -154,7 +154,7 @@ static int choose_best(const blz_options *options, const blz__driver_ops **ops,
 int blz__io_choose(const blz_options *options, const blz__driver_ops **ops, blz__driver **drivers,
                    char *reason, size_t size)
 {
-    const char *named = blz__environment("BLZ_BACKEND");
+    const char *named = blz__env_get("BLZ_BACKEND");
 
     if (options->backend)
         return choose_named(options->backend, "options.backend", options, ops, drivers, reason,

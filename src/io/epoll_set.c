@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/panic.h"
-#include "base/sys.h"
+#include "system/clock.h"
 #include "io/wake.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  */
 #include "base/alloc.h"
 #include "base/panic.h"
-#include "base/sys.h"
+#include "system/clock.h"
 #include "io/io.h"
 #include "io/wake.h"
 

@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 #include "base/panic.h"
 #include "base/sanitize.h"
+#include "system/thread.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 /* See wake.h. */
 #include "io/wake.h"
 
-#include "base/sys.h"
+#include "system/clock.h"
 
 #include <errno.h>
 #include <limits.h>

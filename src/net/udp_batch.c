@@ -8,7 +8,7 @@
 
 #include "net/msg.h"
 
-#include "base/sys.h"
+#include "system/linux/refused.h"
 
 #include <errno.h>
 #include <netinet/in.h>

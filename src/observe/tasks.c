@@ -9,6 +9,7 @@
 #include "observe/observe.h"
 
 #include "sched/rt.h"
+#include "system/clock.h"
 
 #include <stdio.h>
 #include <string.h>

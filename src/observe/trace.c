@@ -16,7 +16,10 @@
 #include "observe/trace.h"
 
 #include "base/alloc.h"
-#include "base/sys.h"
+#include "system/clock.h"
+#include "system/fork.h"
+#include "system/futex.h"
+#include "system/thread.h"
 #include "observe/trace_json.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* BLZ_TRACE=FILE,...: a trace of the whole program, from its first runtime to its exit. */
 #include "observe/trace.h"
 
-#include "base/sys.h"
+#include "system/env.h"
 
 #include <blitz/trace.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ void blz__trace_from_environment(void)
 
     if (blz__load(&asked, RELAXED) || blz__swap(&asked, 1u, RELAXED))
         return;
-    pattern = blz__environment("BLZ_TRACE");
+    pattern = blz__env_get("BLZ_TRACE");
     if (pattern && *pattern)
         start(pattern);
 }

@@ -5,7 +5,8 @@
  */
 #include "observe/trace_ring.h"
 
-#include "base/sys.h"
+#include "system/futex.h"
+#include "system/thread.h"
 
 #include <string.h>
 

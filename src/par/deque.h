@@ -47,6 +47,7 @@
 #include "base/atomic.h"
 #include "base/cacheline.h"
 #include "base/lock.h"
+#include "system/fence.h"
 
 #if defined(BLZ_MODEL) && defined(BLITZ_PAR_H)
 #error "models want this before blitz/par.h"

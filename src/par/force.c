@@ -19,6 +19,7 @@
  * says that it was asked: nothing overwrites that.
  */
 #include "par/pool.h"
+#include "system/clock.h"
 
 /* ---- taking ---- */
 

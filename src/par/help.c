@@ -14,6 +14,7 @@
 #include "par/pool.h"
 
 #include "base/panic.h"
+#include "system/thread.h"
 
 /* ---- claims ---- */
 

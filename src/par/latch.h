@@ -20,7 +20,7 @@
 #define BLZ_PAR_LATCH_H
 
 #include "base/atomic.h"
-#include "base/sys.h"
+#include "system/futex.h"
 
 enum { LATCH_UNSET, LATCH_SLEEPING, LATCH_BLOCKED, LATCH_SET };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options of a pool: what the program says, then the environment, then the defaults. */
 #include "par/pool.h"
+#include "system/cpu.h"
+#include "system/env.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@ static bool are_valid(const blz_pool_options *o)
 /* From BLZ_NUM_THREADS, or the CPUs of this process. */
 static int resolve_threads(blz_pool_options *o)
 {
-    const char *text = blz__environment("BLZ_NUM_THREADS");
+    const char *text = blz__env_get("BLZ_NUM_THREADS");
     unsigned most = BLZ_POOL_MAX_THREADS - o->guests;
     long threads = 0;
     char *end;

@@ -6,6 +6,11 @@
  */
 #include "par/pool.h"
 
+#include "system/fence.h"
+#include "system/fork.h"
+#include "system/futex.h"
+#include "system/thread.h"
+
 #include <errno.h>
 #include <string.h>
 

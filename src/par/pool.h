@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "base/sys.h"
+#include "system/thread.h"
 
 /* par.fuel, written by a thief that found nothing: publish a job at the next fork. */
 enum { PAR_FUEL_ASKED = -1 };

@@ -6,7 +6,8 @@
  */
 #include "par/sleep.h"
 
-#include "base/sys.h"
+#include "system/fence.h"
+#include "system/futex.h"
 #include "par/latch.h"
 
 #include <blitz/base.h>

@@ -15,6 +15,7 @@
  * elements are all there, in whichever order.
  */
 #include "par/sort.h"
+#include "system/memory.h"
 
 #include <errno.h>
 #include <string.h>

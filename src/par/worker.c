@@ -15,6 +15,8 @@
 #include "par/pool.h"
 
 #include "observe/trace.h"
+#include "system/futex.h"
+#include "system/thread.h"
 
 /* So many yields that found nothing to do, and it yields to other threads. */
 enum { VAIN_YIELDS = 16 };

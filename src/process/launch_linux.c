@@ -15,6 +15,7 @@
  * both when it goes on, and takes the child away. So there is no pipe to read the error from.
  */
 #include "process/process.h"
+#include "system/linux/refused.h"
 
 #include <errno.h>
 #include <fcntl.h>

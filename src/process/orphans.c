@@ -22,6 +22,7 @@
  * A forked process has none of these children, and no thread: the table is emptied there.
  */
 #include "process/process.h"
+#include "system/thread.h"
 
 #include <errno.h>
 #include <pthread.h>

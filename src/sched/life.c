@@ -5,6 +5,7 @@
  * that did: its memory goes with the last of them.
  */
 #include "sched/rt.h"
+#include "system/thread.h"
 
 #include <errno.h>
 #include <stdio.h>

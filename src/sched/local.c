@@ -2,6 +2,8 @@
 /* The slow halves of the leaning lock of local.h. */
 #include "sched/local.h"
 
+#include "system/fence.h"
+
 void blz__local_enter_slow(local_queue *local)
 {
     blz__store(&local->inside, 0u, RELEASE);

@@ -9,6 +9,8 @@
  */
 #include "observe/trace.h"
 #include "sched/rt.h"
+#include "system/clock.h"
+#include "system/thread.h"
 
 /* ---- maintenance ---- */
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options: what the program says, then the environment, then the defaults. */
 #include "sched/rt.h"
+#include "system/cpu.h"
+#include "system/env.h"
+#include "system/random.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +18,7 @@ enum { MAX_WORKERS = 4096, BLOCKING_THREADS = 512, MAX_BLOCKING_THREADS = 65536 
 /* A whole number from the environment, or `otherwise` if there is none. */
 static int env_number(const char *name, int64_t otherwise, int64_t *out)
 {
-    const char *text = blz__environment(name);
+    const char *text = blz__env_get(name);
     char *end;
 
     *out = otherwise;
@@ -73,7 +76,7 @@ static int resolve_seed(blz_options *options)
 
 int blz__options_resolve(blz_options *options, const blz_options *given)
 {
-    const char *observe = blz__environment("BLZ_OBSERVE");
+    const char *observe = blz__env_get("BLZ_OBSERVE");
 
     *options = given ? *given : (blz_options){0};
     if (resolve_workers(options) < 0 || resolve_watchdog(options) < 0 || resolve_seed(options) < 0)

@@ -2,7 +2,7 @@
 /* The parker of park.h. */
 #include "sched/park.h"
 
-#include "base/sys.h"
+#include "system/futex.h"
 
 /* EMPTY -> how. False: there was a token; it is consumed. */
 static bool begin(parker *p, uint32_t how)

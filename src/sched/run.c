@@ -4,6 +4,7 @@
  * ended, or by turns from a loop of its own.
  */
 #include "sched/rt.h"
+#include "system/thread.h"
 
 #include <errno.h>
 

@@ -7,6 +7,8 @@
 #include "sched/rt.h"
 
 #include "base/alloc.h"
+#include "system/fence.h"
+#include "system/fork.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -14,6 +14,9 @@
  * between. The last worker to park sees that.
  */
 #include "sched/rt.h"
+#include "system/clock.h"
+#include "system/fence.h"
+#include "system/futex.h"
 
 #include <errno.h>
 

@@ -4,6 +4,7 @@
  * Whoever changes it wakes the worker, which may have more time or less to sleep now.
  */
 #include "sched/rt.h"
+#include "system/clock.h"
 
 #include <errno.h>
 

@@ -25,7 +25,7 @@
 #define BLZ_SCHED_VISITORS_H
 
 #include "base/atomic.h"
-#include "base/sys.h"
+#include "system/futex.h"
 
 #define VISITORS_AWAITED 0x80000000u
 

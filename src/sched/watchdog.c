@@ -12,6 +12,9 @@
  * without a time limit; the first that wakes up wakes it.
  */
 #include "sched/rt.h"
+#include "system/clock.h"
+#include "system/futex.h"
+#include "system/thread.h"
 
 #include <stdio.h>
 #include <string.h>

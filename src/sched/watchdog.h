@@ -8,7 +8,7 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
-#include "base/sys.h"
+#include "system/thread.h"
 
 #include <blitz/future.h>
 

@@ -4,6 +4,7 @@
  * that end here. What it does is in loop.c.
  */
 #include "sched/rt.h"
+#include "system/clock.h"
 
 #include <errno.h>
 #include <string.h>

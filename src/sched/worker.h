@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/rng.h"
-#include "base/sys.h"
+#include "system/thread.h"
 #include "observe/hist.h"
 #include "sched/driver.h"
 #include "sched/idle.h"

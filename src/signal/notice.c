@@ -9,6 +9,7 @@
 
 #include "sched/sched.h"
 #include "task/task.h"
+#include "system/futex.h"
 
 /* ---- subscriptions ---- */
 

@@ -45,6 +45,7 @@
 #define BLZ_SIGNAL_NOTICE_H
 
 #include "sync/sync.h"
+#include "system/futex.h"
 
 #include <blitz/signal.h>
 

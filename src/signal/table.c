@@ -23,6 +23,11 @@
  */
 #include "signal/table.h"
 
+#include "system/clock.h"
+#include "system/fork.h"
+#include "system/futex.h"
+#include "system/thread.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -20,7 +20,7 @@
 #include "stream/transfer.h"
 
 #include "base/alloc.h"
-#include "base/sys.h"
+#include "system/linux/refused.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -34,6 +34,7 @@
 #include <blitz/notify.h>
 
 #include "sync/sync.h"
+#include "system/thread.h"
 
 _Static_assert(sizeof(blz_notify) == 32, "part of the ABI");
 _Static_assert(sizeof(blz_notify_op) == 96, "part of the ABI");

@@ -14,6 +14,8 @@
  * A registered callback has a reference to its token, until it is unregistered.
  */
 #include "sync/token.h"
+#include "system/futex.h"
+#include "system/thread.h"
 
 #include <limits.h>
 

@@ -9,6 +9,7 @@
 #include "task/chunk.h"
 
 #include "base/alloc.h"
+#include "system/memory.h"
 
 enum {
     SPAN_SIZE = 2 * 1024 * 1024,

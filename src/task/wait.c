@@ -15,7 +15,9 @@
  */
 #include "task/wait.h"
 
-#include "base/sys.h"
+#include "system/clock.h"
+#include "system/futex.h"
+#include "system/thread.h"
 #include "task/task.h"
 
 #include <errno.h>

@@ -11,6 +11,7 @@
 #include "sched/rt.h"
 #include "support/small_rt.h"
 #include "support/table.h"
+#include "system/futex.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,6 +5,7 @@
  * and nobody sleeps when there is something for him.
  */
 #include "support/channel_kit.h"
+#include "system/thread.h"
 
 /* ---- messages ---- */
 

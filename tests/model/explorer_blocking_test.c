@@ -6,7 +6,9 @@
  * `expect` marks a model that must fail with those words; the others must hold.
  */
 #include "base/atomic.h"
-#include "base/sys.h"
+#include "system/clock.h"
+#include "system/futex.h"
+#include "system/thread.h"
 
 static uint32_t word, count, turn;
 static uint32_t data;

@@ -6,7 +6,6 @@
  * `expect` marks a model that must fail with those words; the others must hold.
  */
 #include "base/atomic.h"
-#include "base/sys.h"
 
 #include <stdlib.h>
 #include <string.h>

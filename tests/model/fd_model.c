@@ -15,6 +15,7 @@
 #include "support/hand_polled.h"
 #include "support/small_rt.h"
 #include "support/table.h"
+#include "system/thread.h"
 
 enum { FD = 1, FD2 = 2, STEP = 2 };
 

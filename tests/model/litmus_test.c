@@ -8,7 +8,7 @@
  * words (`expect`).
  */
 #include "base/atomic.h"
-#include "base/sys.h"
+#include "system/fence.h"
 
 #include <string.h>
 

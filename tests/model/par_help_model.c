@@ -7,6 +7,8 @@
 #include "par/pool.h"
 
 #include "support/memory.h"
+#include "system/futex.h"
+#include "system/thread.h"
 
 static blz_pool *pool;
 static blz_par *helper;

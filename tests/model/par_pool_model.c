@@ -6,6 +6,8 @@
 #include "par/pool.h"
 
 #include "support/memory.h"
+#include "system/clock.h"
+#include "system/futex.h"
 
 #include <errno.h>
 

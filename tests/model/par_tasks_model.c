@@ -8,6 +8,7 @@
 #include "par/pool.h"
 
 #include "support/memory.h"
+#include "system/futex.h"
 
 #include <blitz/par_for.h>
 

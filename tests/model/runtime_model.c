@@ -8,6 +8,7 @@
 #include "sched/rt.h"
 #include "support/fake_driver.h"
 #include "support/parcel.h"
+#include "system/futex.h"
 
 #include <blitz/async.h>
 #include <blitz/oneshot.h>

@@ -7,7 +7,6 @@
  * it. The ghosts are set in the same step as the operation that they speak of, since fibres
  * switch only before an atomic operation.
  */
-#include "base/sys.h"
 #include "support/table.h"
 #include "task/state.h"
 

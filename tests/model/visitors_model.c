@@ -7,6 +7,7 @@
 #include "sched/rt.h"
 #include "support/fake_driver.h"
 #include "support/table.h"
+#include "system/futex.h"
 
 #include <blitz/async.h>
 #include <blitz/oneshot.h>

@@ -4,7 +4,6 @@
  * and let go of a task, the worker that polls it never takes it for one that has no waker.
  */
 #define BLZ_CHECK_WAITS
-#include "base/sys.h"
 #include "support/table.h"
 #include "task/waits.h"
 

@@ -9,6 +9,7 @@
  */
 #include "base/alloc.h"
 #include "sched/rt.h"
+#include "system/futex.h"
 
 #include <blitz/async.h>
 

@@ -9,6 +9,7 @@
  */
 #include "sched/park.h"
 #include "sched/rt.h"
+#include "system/futex.h"
 
 #include <blitz/async.h>
 

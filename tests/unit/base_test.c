@@ -5,7 +5,11 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/rng.h"
-#include "base/sys.h"
+#include "system/clock.h"
+#include "system/cpu.h"
+#include "system/futex.h"
+#include "system/memory.h"
+#include "system/random.h"
 
 #include <sched.h>
 #include <string.h>

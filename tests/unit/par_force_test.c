@@ -6,6 +6,9 @@
 #include "par/pool.h" /* first: it has its own idea of what the header's atomics are */
 
 #include "par.h"
+#include "system/fence.h"
+#include "system/futex.h"
+#include "system/thread.h"
 
 #include <blitz/par_for.h>
 #include <blitz/par_scope.h>

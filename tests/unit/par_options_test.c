@@ -3,7 +3,8 @@
 #include "par.h"
 
 #include "base/sanitize.h"
-#include "base/sys.h"
+#include "system/cpu.h"
+#include "system/linux/cgroup.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,6 +10,8 @@
 #include "harness.h"
 
 #include "sched/rt.h"
+#include "system/clock.h"
+#include "system/thread.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
  */
 #include "harness.h"
 #include "time/wheel.h"
+#include "system/fence.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  */
 #include "harness.h"
 #include "time/wheel.h"
+#include "system/fence.h"
 
 #define MS BLZ_MSEC
 

@@ -3,7 +3,7 @@
  * The model explorer: runs a small concurrent test of the library's real code again and again,
  * each time along another interleaving and with other (legal) results of its loads, until there is
  * none left. The code under test is compiled with BLZ_MODEL, which turns base/atomic.h and
- * base/sys.h into calls to this header.
+ * src/system into calls to this header.
  *
  *     static uint32_t flag, data;
  *

@@ -3,6 +3,7 @@
 #include "fake_driver.h"
 
 #include "base/panic.h"
+#include "system/futex.h"
 
 #include <errno.h>
 

@@ -19,7 +19,6 @@
 #define BLZ_MODEL_FAKE_DRIVER_H
 
 #include "base/alloc.h"
-#include "base/sys.h"
 #include "sched/driver.h"
 
 enum { FAKE_MAX_EVENTS = 16 };

@@ -2,6 +2,8 @@
 /* The runtime of small_rt.h. */
 #include "small_rt.h"
 
+#include "system/thread.h"
+
 blz_rt *small_rt_new(unsigned workers, const blz__driver_ops *driver_ops)
 {
     blz_options options = {.workers = workers, .watchdog_ns = -1, .seed = 1};

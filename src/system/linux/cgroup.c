@@ -11,7 +11,9 @@
  * In a container the groups' names may be those of the host, and their files not to be seen: then
  * the root of the tree has the container's own limit, so it is looked at too.
  */
-#include "base/sys.h"
+#include "system/linux/cgroup.h"
+
+#include <stdbool.h>
 
 #include <stdio.h>
 #include <string.h>

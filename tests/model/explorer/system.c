@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/sys.h for models: threads are fibres, a futex is a choice, time stands still.
+ * The system contract for models: threads are fibres, a futex is a choice, time stands still.
  *
  * A futex wait compares with the newest value, in the same step in which it goes to sleep. It
  * synchronises nothing: code that relies on the kernel's barriers is at fault. Which of several
@@ -8,7 +8,15 @@
  * budget of timeouts lasts, which moves the clock to its deadline; without budget, only when
  * nothing else can run.
  */
-#include "base/sys.h"
+#include "system/clock.h"
+#include "system/cpu.h"
+#include "system/env.h"
+#include "system/fence.h"
+#include "system/fork.h"
+#include "system/futex.h"
+#include "system/memory.h"
+#include "system/random.h"
+#include "system/thread.h"
 #include "explorer.h"
 #include "settings.h"
 
@@ -253,6 +261,26 @@ void blz__fence_heavy(void)
 
 /* ---- Memory, time, and the rest ---- */
 
+void *blz__memory_alloc(size_t size, size_t align)
+{
+    return model_alloc(size, align);
+}
+
+void *blz__memory_alloc_zeroed(size_t size, size_t align)
+{
+    void *block = model_alloc(size, align);
+
+    if (block != NULL)
+        memset(block, 0, size);
+    return block;
+}
+
+void blz__memory_free(void *block, size_t align)
+{
+    (void)align;
+    model_free(block);
+}
+
 void *blz__pages_map(size_t size)
 {
     void *pages = model_alloc(size, size);
@@ -317,7 +345,7 @@ void blz__fork_word_free(uint32_t *word)
     model_free(word);
 }
 
-const char *blz__environment(const char *name)
+const char *blz__env_get(const char *name)
 {
     (void)name;
     return NULL;

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the process was started with. */
+#ifndef BLZ_SYSTEM_ENV_H
+#define BLZ_SYSTEM_ENV_H
+
+/*
+ * A variable of the environment, or NULL. Always NULL in a program that has more privileges than
+ * its caller (setuid, setgid, file capabilities): there the caller chooses the environment, but
+ * must not choose what the program does. The library reads the environment only by this function.
+ * The text stays valid until the program changes the environment. [any thread]
+ */
+const char *blz__env_get(const char *name);
+
+#endif
