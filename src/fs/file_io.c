@@ -12,8 +12,6 @@
  * it is not linked there, because closing has nothing to tell it: a transfer cannot be interrupted.
  * So nobody but its task ever asks for its end, and while the pool has it that means taking the job
  * back out of the queue.
- *
- * The job lies where the offset does, in the operation. The offset is in op.value meanwhile.
  */
 #include "fs/file.h"
 
@@ -21,9 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-
-_Static_assert(sizeof(((struct io *)0)->offset) == sizeof(((struct io *)0)->op.value),
-               "it is kept");
 
 /* More `flags` of struct io. */
 enum { FILE_IN_RING = 0x40, FILE_IN_POOL = 0x80 };
@@ -46,21 +41,13 @@ static int fd_of(const struct io *io)
 
 /* ---- the pool ---- */
 
-static void settle(struct io *io, int64_t value)
-{
-    io->offset = (uint64_t)io->op.value;
-    io->op.value = value;
-}
-
 /* On a thread of the pool. */
 static void call_in_pool(blz__job *job, int error)
 {
-    struct io *io = blz_container_of(job, struct io, job);
+    struct io *io = blz_container_of(job, struct io, pooled.job);
 
-    settle(io, error);
-    if (error == 0)
-        io->op.value = blz__file_call(io, fd_of(io));
-    blz__op_event(&io->op);
+    io->op.value = error == 0 ? blz__file_call(io, fd_of(io)) : error;
+    blz__op_event_done(&io->op);
 }
 
 /* It is the task's again, and nobody else knows of it. */
@@ -68,7 +55,7 @@ static void take_back(struct io *io, int64_t value)
 {
     blz_waker_drop(&io->op.waker);
     blz__store(&io->op.events, 0u, RELAXED);
-    settle(io, value);
+    io->op.value = value;
 }
 
 /* False: it could not be handed over, and has that error for a value. */
@@ -76,12 +63,11 @@ static bool give_to_pool(struct io *io, blz_cx *cx)
 {
     int rc;
 
-    io->op.value = (int64_t)io->offset;
     blz__op_begin(&io->op, cx);
     blz__op_await(&io->op, cx);
     io->flags |= FILE_IN_POOL;
-    io->job = (blz__job){.call = call_in_pool, .lane = BLZ__LANE_FILES};
-    rc = blz__blocking_submit(blz_cx_rt(cx), BLZ__LANE_FILES, &io->job);
+    io->pooled.job = (blz__job){.call = call_in_pool, .lane = BLZ__LANE_FILES};
+    rc = blz__blocking_submit(blz_cx_rt(cx), BLZ__LANE_FILES, &io->pooled.job);
     if (rc == 0)
         return true;
     take_back(io, rc);
@@ -107,7 +93,7 @@ static bool start(struct io *io, blz_cx *cx)
     if (!suits_ring(io))
         return !give_to_pool(io, cx);
     io->flags |= FILE_IN_RING;
-    blz__op_submit(&io->op, cx);
+    blz__op_begin_and_submit(&io->op, cx);
     return false;
 }
 
@@ -219,7 +205,7 @@ void blz__file_cancel(blz_future *self, blz_cx *cx)
     io->flags |= IO_CANCELLED;
     if (io->flags & FILE_IN_RING)
         blz__op_cancel(&io->op, cx);
-    else if ((io->flags & FILE_IN_POOL) && blz__blocking_withdraw(blz_cx_rt(cx), &io->job))
+    else if ((io->flags & FILE_IN_POOL) && blz__blocking_withdraw(blz_cx_rt(cx), &io->pooled.job))
         take_back(io, -ECANCELED);
 }
 

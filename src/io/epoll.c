@@ -39,7 +39,7 @@ static void epoll_poll(blz__driver *driver, int64_t deadline_ns)
 {
     epoll_set *set = epoll_set_of(driver);
 
-    if (driver->later && blz__later_run(driver))
+    if (driver->send_batch && blz__send_batch_run(driver))
         deadline_ns = 0;
     if (deadline_ns != 0 || epoll_set_is_worth_a_look(set))
         blz__epoll_set_look(set, deadline_ns);
@@ -55,8 +55,8 @@ const blz__driver_ops blz__epoll_driver = {
     .poll = epoll_poll,
     .wake = blz__epoll_set_wake,
     .fd = blz__epoll_set_fd,
-    .busy = blz__ready_busy,
-    .forget = blz__ready_forget,
-    .attempts = (1u << IO_KINDS) - 1,
+    .has_pending = blz__ready_has_pending,
+    .unregister_fd = blz__ready_unregister_fd,
+    .try_first = (1u << IO_KINDS) - 1,
     .nonblocking = true,
 };

@@ -51,7 +51,7 @@ void blz__epoll_set_look(epoll_set *set, int64_t deadline_ns);
 static inline bool epoll_set_is_worth_a_look(const epoll_set *set)
 {
     /* Embedded, a wake-up has to be fetched, or epfd stays readable. */
-    return blz__ready_busy(&set->ready.base) || set->embedded;
+    return blz__ready_has_pending(&set->ready.base) || set->embedded;
 }
 
 /* These are the driver's wake and fd. */

@@ -14,7 +14,7 @@
  *                          to end
  *
  * Whoever closes cannot own the operations that it finds. What makes it safe to touch them: under
- * the lock none can leave, and one that is asked to end (blz__op_ask) counts the request as one
+ * the lock none can leave, and one that is asked to end (blz__op_request_cancel) counts the request as one
  * more event, so its memory stays until the request has arrived.
  *
  * A foreign descriptor is closed by its owner right after it was closed here, whatever still waits
@@ -260,10 +260,10 @@ int blz__fd_reenter(struct io *io, blz_cx *cx)
 }
 
 /* The driver that it is registered with, if any, drops it. */
-static void forget(blz__fd *entry)
+static void unregister(blz__fd *entry)
 {
-    if (entry->home && entry->home->ops->forget)
-        entry->home->ops->forget(entry->home, entry);
+    if (entry->home && entry->home->ops->unregister_fd)
+        entry->home->ops->unregister_fd(entry->home, entry);
     entry->home = NULL;
 }
 
@@ -272,7 +272,7 @@ static void finish(blz__fd *entry)
 {
     int fd = entry->fd;
 
-    forget(entry);
+    unregister(entry);
     if (!(entry->flags & FD_FOREIGN) && fd >= 0)
         blz__io_close(fd);
     blz__lock_acquire(&entry->lock); /* a stale handle may be looking */
@@ -339,40 +339,40 @@ void blz__fd_release(const blz__fd_ref *ref)
 
 /* ---- closing ---- */
 
-/* Asks the operations of one direction to end; adds them to the chain of those to be told. */
-static blz__op *ask_all(struct io *io, blz__op *chain)
+/* Requests the end of the operations of one direction; chains the requests to be sent. */
+static blz__message *request_cancels(struct io *io, blz__message *chain)
 {
     for (; io; io = io->next)
-        if (blz__op_ask(&io->op)) {
-            io->op.next_command = chain;
-            chain = &io->op;
+        if (blz__op_request_cancel(&io->op)) {
+            io->op.cancel.next = chain;
+            chain = &io->op.cancel;
         }
     return chain;
 }
 
-static void send_cancels(blz__op *chain)
+static void send_cancels(blz__message *chain)
 {
     while (chain) {
-        blz__op *op = chain;
-        chain = op->next_command;
+        blz__op *op = blz_container_of(chain, blz__op, cancel);
+        chain = chain->next;
         blz__op_send_cancel(op);
     }
 }
 
 /* The requests for this worker are carried out before this returns. */
-static void send_cancels_now(blz__op *chain)
+static void send_cancels_now(blz__message *chain)
 {
     blz__driver *driver = chain ? blz__driver_current() : NULL;
 
     send_cancels(chain);
-    if (driver && driver->ops->let_go)
-        driver->ops->let_go(driver);
+    if (driver && driver->ops->flush_cancels)
+        driver->ops->flush_cancels(driver);
 }
 
 int blz__fd_cancel(const blz__fd_ref *ref, int direction)
 {
     blz__fd *entry = ref->entry;
-    blz__op *chain;
+    blz__message *chain;
     int rc = check_owner(entry);
 
     if (rc < 0)
@@ -382,7 +382,7 @@ int blz__fd_cancel(const blz__fd_ref *ref, int direction)
         blz__lock_release(&entry->lock);
         return -EBADF;
     }
-    chain = ask_all(entry->waiting[direction], NULL);
+    chain = request_cancels(entry->waiting[direction], NULL);
     blz__lock_release(&entry->lock);
     send_cancels(chain);
     return 0;
@@ -414,7 +414,7 @@ int blz__fd_take(blz__fd_ref *ref)
 int blz__fd_close(blz__fd_ref *ref, void **ext)
 {
     blz__fd *entry = ref->entry;
-    blz__op *chain = NULL;
+    blz__message *chain = NULL;
     bool last, foreign;
     int rc = check_owner(entry);
 
@@ -430,10 +430,10 @@ int blz__fd_close(blz__fd_ref *ref, void **ext)
     entry->generation++;
     if (ext)
         *ext = entry->ext;
-    chain = ask_all(entry->waiting[FD_IN], chain);
-    chain = ask_all(entry->waiting[FD_OUT], chain);
+    chain = request_cancels(entry->waiting[FD_IN], chain);
+    chain = request_cancels(entry->waiting[FD_OUT], chain);
     if (foreign)
-        forget(entry); /* while the number still means the same */
+        unregister(entry); /* while the number still means the same */
     last = entry->refs == 0;
     blz__lock_release(&entry->lock);
     if (foreign)

@@ -18,13 +18,13 @@ void blz__fd_leave(struct io *io);
  * The part of an operation that its task does by itself: finds out whether a system call that does
  * not wait settles it. True: op.value is set. False: it must be handed over. [task]
  */
-bool blz__io_try(struct io *io);
+bool blz__io_try_first(struct io *io);
 
-/* ---- later.c ---- */
+/* ---- send_batch.c ---- */
 
-/* Whether an operation that has begun had better be carried out with others, later. [task] */
-bool blz__later_suits(const struct io *io, const blz_cx *cx);
-void blz__later_add(struct io *io, blz_cx *cx);
+/* Whether an operation that has begun had better go out with others, at the next look. [task] */
+bool blz__send_batch_wants(const struct io *io, const blz_cx *cx);
+void blz__send_batch_add(struct io *io, blz_cx *cx);
 
 /* Whether what the operation began with has been closed since. [any thread] */
 bool blz__fd_is_gone(const struct io *io);

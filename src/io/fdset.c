@@ -313,7 +313,7 @@ static int arm(struct side *side, unsigned events, blz_cx *cx)
         rc = blz__fd_enter(io, cx);
     if (rc < 0)
         return rc;
-    if (blz__io_try(io)) {
+    if (blz__io_try_first(io)) {
         blz__op_end(&io->op, cx); /* nobody else knows the entry, so nobody has cancelled it */
         return note(side, io->op.value);
     }

@@ -65,7 +65,7 @@ bool blz__io_length_is_valid(const struct io *io)
 
 static bool worth_a_try(const struct io *io, const blz__driver *driver, uint64_t seen)
 {
-    if (!(driver->ops->attempts & (1u << io->op.kind)))
+    if (!(driver->ops->try_first & (1u << io->op.kind)))
         return false;
     if (io->op.kind == IO_POLL)
         return true; /* asking for readiness never waits, and nothing is known of it */
@@ -73,12 +73,12 @@ static bool worth_a_try(const struct io *io, const blz__driver *driver, uint64_t
            (seen >> (32 * io_direction(io)) & FD_READY);
 }
 
-bool blz__io_try(struct io *io)
+bool blz__io_try_first(struct io *io)
 {
     uint64_t seen = fd_seen(io->fd);
 
     if (worth_a_try(io, blz__driver_current(), seen)) {
-        int64_t value = blz__io_attempt(io);
+        int64_t value = blz__io_try_now(io);
         blz__fd_note(io, seen, value);
         if (value != -EAGAIN) {
             io->op.value = value;
@@ -92,13 +92,13 @@ bool blz__io_try(struct io *io)
 /* True: it has a value already. */
 static bool start(struct io *io, blz_cx *cx)
 {
-    bool later = blz__later_suits(io, cx);
+    bool batch = blz__send_batch_wants(io, cx);
 
-    if (!later && blz__io_try(io))
+    if (!batch && blz__io_try_first(io))
         return blz__op_end(&io->op, cx);
     blz_coop_give_back(cx);
-    if (later)
-        blz__later_add(io, cx);
+    if (batch)
+        blz__send_batch_add(io, cx);
     else
         blz__op_hand_over(&io->op, cx);
     return false;
@@ -234,5 +234,5 @@ void blz__io_complete(blz__driver *driver, struct io *io, int64_t value)
 {
     io->op.value = value;
     blz__store(&driver->completions, driver->completions + 1, RELAXED); /* statistics read it */
-    blz__op_event(&io->op);
+    blz__op_event_done(&io->op);
 }

@@ -5,7 +5,7 @@
  *
  *   blz__fd        an open descriptor: what blz_tcp and its kin point to             fd.c
  *   struct io      an operation on one, a future                                     io.c
- *   attempt        carrying one out with a system call that does not wait            attempt.c
+ *   try_now        carrying one out with a system call that does not wait            try_now.c
  *   ready          descriptors whose readiness is told as edges                      ready.c
  *   foreign        descriptors of others: waiting until they are ready               foreign.c
  *   fdset          many of them, for one task                                        fdset.c
@@ -17,7 +17,7 @@
 #define BLZ_IO_IO_H
 
 #include "base/lock.h"
-#include "sched/sched.h"
+#include "io/op.h"
 
 #include <blitz/blocking.h>
 #include <blitz/io.h>
@@ -168,16 +168,28 @@ enum {
 
 /* How far an attempt or a driver has come with it. */
 enum {
-    IO_CONNECTING = 0x1, /* connect has been called */
-    IO_POLLED = 0x2,     /* io_uring: waits for readiness, then it is attempted */
-    IO_EDGE = 0x4,       /* io_uring: waits for changes of the readiness */
-    IO_HELD = 0x8,       /* io_uring: has its value, and waits for the end of its request */
-    IO_ENDING = 0x10,    /* io_uring: the request to end it waits for room */
+    IO_CONNECTING = 0x1,     /* connect has been called */
+    IO_POLLED = 0x2,         /* io_uring: waits for readiness, then it is attempted */
+    IO_EDGE = 0x4,           /* io_uring: waits for changes of the readiness */
+    IO_RESULT_SAVED = 0x8,   /* io_uring: has its value, and waits for the end of its request */
+    IO_CANCEL_QUEUED = 0x10, /* io_uring: the request to end it waits for room */
 };
 
 /* What blz_io is. */
 struct io {
-    blz__op op;
+    union {
+        struct {
+            blz__op op;
+            struct io *next; /* in fd->waiting */
+            uint64_t driver; /* the driver's; at first, what was seen of the readiness */
+        };
+        /* A file's, while the blocking pool has it: no driver knows it, no entry links it, and
+         * only its task ends it, so the job lies where these links would be. */
+        struct {
+            unsigned char before_[offsetof(blz__op, cancel)];
+            blz_blocking_job job;
+        } pooled;
+    };
     blz__fd *fd;
     uint32_t generation;
     uint8_t flags;    /* IO_ALL and on; the task's */
@@ -186,20 +198,14 @@ struct io {
     void *buf;
     size_t len;
     union {
-        struct {
-            struct io *next; /* in fd->waiting */
-            uint64_t driver; /* the driver's; at first, what was seen of the readiness */
-            union {
-                void *extra;     /* of the module above */
-                uint64_t offset; /* of files */
-            };
-        };
-        blz_blocking_job job; /* of files, while the blocking pool has it */
+        void *extra;     /* of the module above */
+        uint64_t offset; /* of files */
     };
 };
 
 _Static_assert(sizeof(blz__fd) == 64, "an entry is a cache line");
 _Static_assert(sizeof(struct io) <= sizeof(blz_io), "blz_io is too small");
+_Static_assert(sizeof(((struct io *)0)->pooled) <= offsetof(struct io, fd), "a job is in the way");
 _Static_assert(offsetof(blz__op, done) == offsetof(blz_io, done), "blz_io.done is elsewhere");
 
 /*
@@ -275,7 +281,7 @@ static inline bool io_is_of_file(const struct io *io)
 }
 
 /* Carries it out without waiting: the result, or -EAGAIN. [its home worker, or the task] */
-int64_t blz__io_attempt(struct io *io);
+int64_t blz__io_try_now(struct io *io);
 
 /* The system's close. */
 void blz__io_close(int fd);
@@ -303,12 +309,12 @@ static inline uint64_t fd_seen(const blz__fd *fd)
 void blz__fd_note(struct io *io, uint64_t seen, int64_t value);
 
 /*
- * Operations that wait for the next look at the driver (later.c): carries them out, before the
+ * Operations that wait for the next look at the driver (send_batch.c): carries them out, before the
  * driver looks at anything else; false: there were none. And cancels one; false: it is none of
  * them. [the driver's worker]
  */
-bool blz__later_run(blz__driver *driver);
-bool blz__later_cancel(blz__driver *driver, blz__op *op);
+bool blz__send_batch_run(blz__driver *driver);
+bool blz__send_batch_cancel(blz__driver *driver, blz__op *op);
 
 /* ---- Leases ---- */
 

@@ -152,7 +152,7 @@ static void poll_cancel(blz__driver *driver, blz__op *op)
 {
     struct io *io = (struct io *)op;
 
-    if (driver->later && blz__later_cancel(driver, op))
+    if (driver->send_batch && blz__send_batch_cancel(driver, op))
         return;
     if (!op->armed)
         return; /* has its result */
@@ -164,7 +164,7 @@ static void poll_cancel(blz__driver *driver, blz__op *op)
 static bool try_again(struct poll_driver *d, struct io *io)
 {
     uint64_t seen = fd_seen(io->fd);
-    int64_t value = blz__io_attempt(io);
+    int64_t value = blz__io_try_now(io);
 
     if (value == -EAGAIN)
         return false;
@@ -254,7 +254,7 @@ static void poll_poll(blz__driver *driver, int64_t deadline_ns)
     struct poll_driver *d = driver_of(driver);
     int n;
 
-    if (driver->later && blz__later_run(driver))
+    if (driver->send_batch && blz__send_batch_run(driver))
         deadline_ns = 0;
     if (deadline_ns == 0 && d->count == 1)
         return;
@@ -286,7 +286,7 @@ static int poll_fd(blz__driver *driver)
     return -ENOTSUP;
 }
 
-static bool poll_busy(const blz__driver *driver)
+static bool poll_has_pending(const blz__driver *driver)
 {
     return ((const struct poll_driver *)driver)->count > 1;
 }
@@ -301,7 +301,7 @@ const blz__driver_ops blz__poll_driver = {
     .poll = poll_poll,
     .wake = poll_wake,
     .fd = poll_fd,
-    .busy = poll_busy,
-    .attempts = (1u << IO_KINDS) - 1,
+    .has_pending = poll_has_pending,
+    .try_first = (1u << IO_KINDS) - 1,
     .nonblocking = true,
 };

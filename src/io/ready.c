@@ -93,7 +93,7 @@ static int register_with(ready_driver *d, blz__fd *entry)
     return 0;
 }
 
-void blz__ready_forget(blz__driver *driver, blz__fd *entry)
+void blz__ready_unregister_fd(blz__driver *driver, blz__fd *entry)
 {
     ready_driver *d = ready_of(driver);
 
@@ -121,7 +121,7 @@ static int count_remote_wait(ready_driver *d, blz__fd *entry)
     }
     if (somebody_is_armed(entry))
         return 0;
-    blz__ready_forget(entry->home, entry);
+    blz__ready_unregister_fd(entry->home, entry);
     entry->home = NULL;
     entry->state &= FD_REMOTE_WAIT - 1;
     return register_with(d, entry);
@@ -138,7 +138,7 @@ static int find_home(ready_driver *d, blz__fd *entry)
  * Also while nothing is armed: another worker may arm an operation on a descriptor that is at home
  * here at any time, without telling us. Only we add to the count.
  */
-bool blz__ready_busy(const blz__driver *driver)
+bool blz__ready_has_pending(const blz__driver *driver)
 {
     return blz__load(&((const ready_driver *)driver)->registered, RELAXED) > 0;
 }
@@ -168,7 +168,7 @@ static int arm(ready_driver *d, struct io *io)
     int rc;
 
     blz__lock_acquire(&entry->lock);
-    rc = op_is_asked(&io->op) ? -ECANCELED : find_home(d, entry);
+    rc = op_cancel_requested(&io->op) ? -ECANCELED : find_home(d, entry);
     if (rc == 0 && has_news(io))
         rc = ARM_READY;
     if (rc == 0) {
@@ -180,12 +180,12 @@ static int arm(ready_driver *d, struct io *io)
     return rc;
 }
 
-static int64_t attempt(struct io *io)
+static int64_t try_and_note(struct io *io)
 {
     int64_t value;
 
     io->driver = fd_seen(io->fd);
-    value = blz__io_attempt(io);
+    value = blz__io_try_now(io);
     blz__fd_note(io, io->driver, value);
     return value;
 }
@@ -196,7 +196,7 @@ static void arm_or_try(ready_driver *d, struct io *io)
     int rc = arm(d, io);
 
     while (rc == ARM_READY) {
-        int64_t value = attempt(io);
+        int64_t value = try_and_note(io);
         if (value != -EAGAIN) {
             blz__io_complete(&d->base, io, value);
             return;
@@ -217,7 +217,7 @@ void blz__ready_cancel(blz__driver *driver, blz__op *op)
     struct io *io = (struct io *)op;
     bool armed;
 
-    if (driver->later && blz__later_cancel(driver, op))
+    if (driver->send_batch && blz__send_batch_cancel(driver, op))
         return;
     blz__lock_acquire(&io->fd->lock);
     blz__plain_write(&op->armed);
@@ -314,7 +314,7 @@ void blz__ready_edge(ready_driver *d, uint64_t token, unsigned what)
 
     for (; io; io = next) {
         next = (struct io *)(uintptr_t)io->driver;
-        int64_t value = attempt(io);
+        int64_t value = try_and_note(io);
         if (value == -EAGAIN)
             arm_or_try(d, io);
         else

@@ -59,11 +59,11 @@ enum {
     READY_OUT_ENDED = 0x8,
 };
 
-/* These are the driver's submit, cancel, forget and busy. */
+/* These are the driver's submit, cancel, unregister_fd and has_pending. */
 void blz__ready_submit(blz__driver *driver, blz__op *op);
 void blz__ready_cancel(blz__driver *driver, blz__op *op);
-void blz__ready_forget(blz__driver *driver, blz__fd *entry);
-bool blz__ready_busy(const blz__driver *driver);
+void blz__ready_unregister_fd(blz__driver *driver, blz__fd *entry);
+bool blz__ready_has_pending(const blz__driver *driver);
 
 /* Reports an edge: what waits for it is tried again. `what`: READY_IN and on. [its worker] */
 void blz__ready_edge(ready_driver *d, uint64_t token, unsigned what);

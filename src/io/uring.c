@@ -6,7 +6,7 @@
  * Sockets are read and written by system calls when they are ready, which the set says, as in the
  * epoll backend. That is what costs least: a request to receive that waits has to arm a poll for
  * each message, while a descriptor is registered with the set once; and what a worker's tasks send
- * goes out in one batch either way (later.c). docs/performance.md has the figures. Everything else
+ * goes out in one batch either way (send_batch.c). docs/performance.md has the figures. Everything else
  * goes through the ring: connecting, descriptors that are no sockets, foreign ones.
  *
  * The worker sleeps in the set. The ring signals the wake-up's eventfd, which is in the set, when
@@ -261,18 +261,18 @@ static bool look_at_ring(struct uring_driver *d)
 {
     bool refused = false;
 
-    if (blz_unlikely(d->put_off != NULL))
-        blz__uring_submit_put_off(d);
+    if (blz_unlikely(d->sq_overflow_list != NULL))
+        blz__uring_submit_overflow(d);
     if (is_worth_entering(d))
         refused = !enter_ring(d);
-    return blz__uring_reap(d) || refused || d->put_off;
+    return blz__uring_reap(d) || refused || d->sq_overflow_list;
 }
 
 static void uring_poll(blz__driver *driver, int64_t deadline_ns)
 {
     struct uring_driver *d = uring_of(driver);
 
-    if (driver->later && blz__later_run(driver))
+    if (driver->send_batch && blz__send_batch_run(driver))
         deadline_ns = 0;
     if (look_at_ring(d))
         deadline_ns = 0;
@@ -283,11 +283,11 @@ static void uring_poll(blz__driver *driver, int64_t deadline_ns)
         look_at_ring(d);
 }
 
-static bool uring_busy(const blz__driver *driver)
+static bool uring_has_pending(const blz__driver *driver)
 {
     const struct uring_driver *d = (const struct uring_driver *)driver;
 
-    return d->in_flight > 0 || d->put_off || blz__ready_busy(driver);
+    return d->in_flight > 0 || d->sq_overflow_list || blz__ready_has_pending(driver);
 }
 
 const blz__driver_ops blz__uring_driver = {
@@ -300,9 +300,9 @@ const blz__driver_ops blz__uring_driver = {
     .poll = uring_poll,
     .wake = blz__epoll_set_wake,
     .fd = blz__epoll_set_fd,
-    .busy = uring_busy,
-    .forget = blz__ready_forget,
-    .let_go = blz__uring_let_go,
+    .has_pending = uring_has_pending,
+    .unregister_fd = blz__ready_unregister_fd,
+    .flush_cancels = blz__uring_flush_cancels,
     .files = true,
-    .attempts = ((1u << IO_KINDS) - 1) & ~(1u << IO_CONNECT | 1u << IO_POLL),
+    .try_first = ((1u << IO_KINDS) - 1) & ~(1u << IO_CONNECT | 1u << IO_POLL),
 };

@@ -10,10 +10,10 @@
 struct uring_driver {
     epoll_set set; /* first: for sockets, and where the worker sleeps */
     struct io_uring ring;
-    uint64_t thread;    /* that uses the ring; 0: none so far */
-    uint64_t in_flight; /* completions to come, cancel requests included */
-    struct io *put_off; /* for lack of room in the submission queue */
-    struct io *put_off_last;
+    uint64_t thread;             /* that uses the ring; 0: none so far */
+    uint64_t in_flight;          /* completions to come, cancel requests included */
+    struct io *sq_overflow_list; /* found the submission queue full, oldest first */
+    struct io *sq_overflow_last;
 };
 
 enum {
@@ -30,7 +30,7 @@ static inline blz__driver *uring_base(struct uring_driver *d)
     return &d->set.ready.base;
 }
 
-static inline struct io *next_put_off(const struct io *io)
+static inline struct io *next_in_overflow(const struct io *io)
 {
     return (struct io *)(uintptr_t)io->driver;
 }
@@ -42,29 +42,29 @@ void blz__uring_bind(struct uring_driver *d);
 
 /* ---- uring_submit.c [owner] ---- */
 
-/* These are the driver's submit, cancel and let_go. */
+/* These are the driver's submit, cancel and flush_cancels. */
 void blz__uring_submit(blz__driver *driver, blz__op *op);
 void blz__uring_cancel(blz__driver *driver, blz__op *op);
-void blz__uring_let_go(blz__driver *driver);
+void blz__uring_flush_cancels(blz__driver *driver);
 
 /* NULL: the queue is full, and the kernel takes no more until completions have been reaped. */
 struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d);
 
 /* Asks the kernel to end a request, if need be later; the answer is an event of the operation. */
-void blz__uring_ask_to_end(struct uring_driver *d, struct io *io);
+void blz__uring_queue_cancel(struct uring_driver *d, struct io *io);
 
 /* Has the request made again, or one to poll; if there is no room, later. */
 void blz__uring_submit_again(struct uring_driver *d, struct io *io);
 void blz__uring_submit_poll(struct uring_driver *d, struct io *io);
 
 /* It has its value, and is complete when its request has ended, which is asked for. */
-void blz__uring_hold(struct uring_driver *d, struct io *io);
+void blz__uring_save_result(struct uring_driver *d, struct io *io);
 
 /* Its request has ended: nothing more is to be asked for. */
 void blz__uring_has_ended(struct uring_driver *d, struct io *io);
 
-/* What has been put off, as far as there is room. */
-void blz__uring_submit_put_off(struct uring_driver *d);
+/* Submits the overflow list, as far as there is room. */
+void blz__uring_submit_overflow(struct uring_driver *d);
 
 /* ---- uring_reap.c [owner] ---- */
 

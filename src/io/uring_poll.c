@@ -58,12 +58,12 @@ static int64_t value_of(struct io *io, int res)
         return res;
     if (!is_wanted(io, res))
         return -EAGAIN;
-    return io->op.kind == IO_POLL && !is_urgent(io) ? res : blz__io_attempt(io);
+    return io->op.kind == IO_POLL && !is_urgent(io) ? res : blz__io_try_now(io);
 }
 
 static void complete(struct uring_driver *d, struct io *io, int64_t value)
 {
-    io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_HELD);
+    io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_RESULT_SAVED);
     blz__io_complete(uring_base(d), io, value);
 }
 
@@ -71,12 +71,12 @@ void blz__uring_polled(struct uring_driver *d, struct io *io, int res)
 {
     int64_t value;
 
-    if (io->progress & IO_HELD) {
+    if (io->progress & IO_RESULT_SAVED) {
         complete(d, io, io->op.value);
         return;
     }
     value = value_of(io, res);
-    if (value != -EAGAIN || op_is_asked(&io->op)) {
+    if (value != -EAGAIN || op_cancel_requested(&io->op)) {
         complete(d, io, value == -EAGAIN ? -ECANCELED : value);
         return;
     }
@@ -87,10 +87,10 @@ void blz__uring_polled(struct uring_driver *d, struct io *io, int res)
 
 void blz__uring_note_change(struct uring_driver *d, struct io *io, int res)
 {
-    int64_t value = io->progress & IO_HELD ? -EAGAIN : value_of(io, res);
+    int64_t value = io->progress & IO_RESULT_SAVED ? -EAGAIN : value_of(io, res);
 
     if (value == -EAGAIN)
         return;
     io->op.value = value;
-    blz__uring_hold(d, io);
+    blz__uring_save_result(d, io);
 }

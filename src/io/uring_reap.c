@@ -19,14 +19,14 @@ static void complete(struct uring_driver *d, struct io *io, int res)
         blz__uring_polled(d, io, res);
         return;
     }
-    if (has_not_happened(res) && !op_is_asked(&io->op) && !io_is_of_file(io)) {
+    if (has_not_happened(res) && !op_cancel_requested(&io->op) && !io_is_of_file(io)) {
         if (io->op.kind == IO_CONNECT)
             io->progress |= IO_CONNECTING; /* goes on by itself: the attempts ask how it went */
         blz__uring_submit_poll(d, io);
         return;
     }
     if (has_not_happened(res)) /* a wait that was cancelled; or a file, which is not waited for */
-        res = op_is_asked(&io->op) ? -ECANCELED : -EAGAIN;
+        res = op_cancel_requested(&io->op) ? -ECANCELED : -EAGAIN;
     blz__io_complete(uring_base(d), io, res);
 }
 
@@ -36,7 +36,7 @@ static void on_cqe(struct uring_driver *d, const struct io_uring_cqe *cqe)
 
     if (cqe->user_data & URING_CANCEL) {
         d->in_flight--;
-        blz__op_event(&io->op);
+        blz__op_event_done(&io->op);
         return;
     }
     if (!(cqe->flags & IORING_CQE_F_MORE)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the ring: making them, putting them off, asking for their end. Entries are prepared
+ * Requests to the ring: making them, keeping those that find the queue full, asking for their end. Entries are prepared
  * when operations are submitted, and go to the kernel in one batch when the worker next looks at
  * its driver.
  *
@@ -82,28 +82,28 @@ static bool waits_in_set(const struct io *io)
     return (io->fd->flags & FD_SOCKET) && !(1u << io->op.kind & IN_RING);
 }
 
-static void put_off(struct uring_driver *d, struct io *io)
+static void overflow_add(struct uring_driver *d, struct io *io)
 {
     io->driver = 0;
-    if (d->put_off)
-        d->put_off_last->driver = (uint64_t)(uintptr_t)io;
+    if (d->sq_overflow_list)
+        d->sq_overflow_last->driver = (uint64_t)(uintptr_t)io;
     else
-        d->put_off = io;
-    d->put_off_last = io;
+        d->sq_overflow_list = io;
+    d->sq_overflow_last = io;
 }
 
 /* False: it is not in there. */
-static bool take_back(struct uring_driver *d, struct io *io)
+static bool overflow_remove(struct uring_driver *d, struct io *io)
 {
-    for (struct io *i = d->put_off, *last = NULL; i; last = i, i = next_put_off(i)) {
+    for (struct io *i = d->sq_overflow_list, *last = NULL; i; last = i, i = next_in_overflow(i)) {
         if (i != io)
             continue;
         if (last)
             last->driver = i->driver;
         else
-            d->put_off = next_put_off(i);
-        if (d->put_off_last == i)
-            d->put_off_last = last;
+            d->sq_overflow_list = next_in_overflow(i);
+        if (d->sq_overflow_last == i)
+            d->sq_overflow_last = last;
         return true;
     }
     return false;
@@ -127,7 +127,7 @@ static bool submit_now(struct uring_driver *d, struct io *io)
 void blz__uring_submit_again(struct uring_driver *d, struct io *io)
 {
     if (!submit_now(d, io))
-        put_off(d, io);
+        overflow_add(d, io);
 }
 
 void blz__uring_submit_poll(struct uring_driver *d, struct io *io)
@@ -145,7 +145,7 @@ void blz__uring_submit(blz__driver *driver, blz__op *op)
         blz__ready_submit(driver, op);
         return;
     }
-    io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_HELD | IO_ENDING);
+    io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_RESULT_SAVED | IO_CANCEL_QUEUED);
     blz__uring_submit_again(d, io);
 }
 
@@ -157,33 +157,33 @@ static bool cancel_now(struct uring_driver *d, struct io *io)
 
     if (blz_unlikely(!sqe))
         return false;
-    blz__op_expect(&io->op);
+    blz__op_event_add(&io->op);
     io_uring_prep_cancel(sqe, io, 0);
     io_uring_sqe_set_data64(sqe, (uint64_t)(uintptr_t)io | URING_CANCEL);
     d->in_flight++;
     return true;
 }
 
-void blz__uring_ask_to_end(struct uring_driver *d, struct io *io)
+void blz__uring_queue_cancel(struct uring_driver *d, struct io *io)
 {
     if (cancel_now(d, io))
         return;
-    io->progress |= IO_ENDING;
-    put_off(d, io);
+    io->progress |= IO_CANCEL_QUEUED;
+    overflow_add(d, io);
 }
 
-void blz__uring_hold(struct uring_driver *d, struct io *io)
+void blz__uring_save_result(struct uring_driver *d, struct io *io)
 {
-    io->progress |= IO_HELD;
-    blz__uring_ask_to_end(d, io);
+    io->progress |= IO_RESULT_SAVED;
+    blz__uring_queue_cancel(d, io);
 }
 
 void blz__uring_has_ended(struct uring_driver *d, struct io *io)
 {
-    if (blz_likely(!(io->progress & IO_ENDING)))
+    if (blz_likely(!(io->progress & IO_CANCEL_QUEUED)))
         return;
-    take_back(d, io); /* it has ended before it could be asked to */
-    io->progress &= (uint8_t)~IO_ENDING;
+    overflow_remove(d, io); /* it has ended before it could be asked to */
+    io->progress &= (uint8_t)~IO_CANCEL_QUEUED;
 }
 
 void blz__uring_cancel(blz__driver *driver, blz__op *op)
@@ -193,15 +193,15 @@ void blz__uring_cancel(blz__driver *driver, blz__op *op)
 
     if (waits_in_set(io))
         blz__ready_cancel(driver, op);
-    else if (io->progress & IO_HELD)
+    else if (io->progress & IO_RESULT_SAVED)
         return; /* has its value, and is ending */
-    else if (blz_unlikely(d->put_off != NULL) && take_back(d, io))
+    else if (blz_unlikely(d->sq_overflow_list != NULL) && overflow_remove(d, io))
         blz__io_complete(driver, io, -ECANCELED);
     else
-        blz__uring_ask_to_end(d, io);
+        blz__uring_queue_cancel(d, io);
 }
 
-void blz__uring_let_go(blz__driver *driver)
+void blz__uring_flush_cancels(blz__driver *driver)
 {
     struct uring_driver *d = uring_of(driver);
 
@@ -211,25 +211,25 @@ void blz__uring_let_go(blz__driver *driver)
     io_uring_submit_and_get_events(&d->ring);
 }
 
-/* ---- what has been put off ---- */
+/* ---- what found the queue full ---- */
 
 static bool try_again(struct uring_driver *d, struct io *io)
 {
-    bool done = io->progress & IO_ENDING ? cancel_now(d, io) : submit_now(d, io);
+    bool done = io->progress & IO_CANCEL_QUEUED ? cancel_now(d, io) : submit_now(d, io);
 
     if (done)
-        io->progress &= (uint8_t)~IO_ENDING;
+        io->progress &= (uint8_t)~IO_CANCEL_QUEUED;
     return done;
 }
 
-void blz__uring_submit_put_off(struct uring_driver *d)
+void blz__uring_submit_overflow(struct uring_driver *d)
 {
-    while (d->put_off) {
-        struct io *io = d->put_off, *next = next_put_off(io);
+    while (d->sq_overflow_list) {
+        struct io *io = d->sq_overflow_list, *next = next_in_overflow(io);
         if (!try_again(d, io))
             return;
-        d->put_off = next;
+        d->sq_overflow_list = next;
         if (!next)
-            d->put_off_last = NULL;
+            d->sq_overflow_last = NULL;
     }
 }

@@ -2,7 +2,7 @@
 /*
  * Pipes. Ours are in the mode that the backend likes best; those from elsewhere stay in theirs,
  * because others may share it, and are used by calls that do not wait in either mode (see
- * src/io/attempt.c).
+ * src/io/try_now.c).
  */
 #include <blitz/pipe.h>
 

@@ -7,7 +7,7 @@
  *   terminal                          opened anew (/proc/self/fd), in non-blocking mode: an open
  *                                     file of our own, whose mode is nobody else's
  *   pipe, socket, other devices       a pipe: waited for, then called in a way that does not wait
- *                                     whatever the mode is (src/io/attempt.c)
+ *                                     whatever the mode is (src/io/try_now.c)
  *
  * The last way works for terminals, too, but for two things: another reader may be faster after
  * poll(2) has said that there is something, and the read waits then; and a write has to change the

@@ -135,7 +135,7 @@ static BLZ_NOINLINE blz_task *search(blz_worker *w)
             return task;
         for (int i = 0; i < SEARCH_PAUSES; i++)
             blz__spin_hint();
-        if (blz__load(&w->mailbox, RELAXED) || blz__load(&w->commands, RELAXED))
+        if (worker_has_mail(w))
             break;
     }
     if (searches)
@@ -236,7 +236,7 @@ static void sleep_until_unparked(blz_worker *w, int64_t deadline_ns)
     deadline_ns = sleep_limit(w, deadline_ns);
     before = blz__clock_ticks(&w->rt->clock);
     blz__store(&w->parked_at, before, RELAXED);
-    if (w->driver && w->driver->ops->busy(w->driver))
+    if (w->driver && w->driver->ops->has_pending(w->driver))
         sleep_in_driver(w, deadline_ns);
     else
         blz__parker_wait(&w->parker, deadline_ns);
@@ -320,7 +320,7 @@ void blz__worker_run(blz_worker *w, const uint32_t *until, int64_t deadline_ns)
         blz_task *task = find(w);
         if (task)
             poll_found(w, task);
-        else if (!blz__load(&w->mailbox, RELAXED) && !blz__load(&w->commands, RELAXED))
+        else if (!worker_has_mail(w))
             park(w, deadline_ns);
         if (deadline_ns != INT64_MAX && blz__clock_ns() >= deadline_ns)
             break;
@@ -371,7 +371,7 @@ int64_t blz__worker_turn(blz_worker *w)
         blz_task *task = find(w);
         if (task)
             poll_found(w, task);
-        else if (!blz__load(&w->mailbox, RELAXED) && !blz__load(&w->commands, RELAXED))
+        else if (!worker_has_mail(w))
             rounds += !(parked = blz__worker_park_for_turn(w));
     }
     if (!parked)

@@ -119,7 +119,7 @@ static BLZ_COLD void queue_pinned(blz_rt *rt, blz_task *task)
         blz__worker_push_back(home, task);
     } else {
         visitors_enter(&rt->visitors);
-        blz__worker_mail(home, task);
+        blz__worker_mail_pinned(home, task);
         visitors_leave(&rt->visitors);
     }
 }
@@ -191,36 +191,38 @@ void blz__sched_queue_joiner(blz_task *task)
         blz__sched_queue(task); /* nothing else to do here: it is next, and stays here */
 }
 
-/* ---- mailbox and commands ---- */
+/* ---- what other threads leave ---- */
 
-void blz__worker_mail(blz_worker *w, blz_task *task)
+void blz__worker_mail_pinned(blz_worker *w, blz_task *task)
 {
-    blz_task *head = blz__load(&w->mailbox, RELAXED);
+    blz_task *head = blz__load(&w->pinned_mail, RELAXED);
 
     blz__plain_write(&task->next);
     do
         task->next = head;
-    while (!blz__cas_weak(&w->mailbox, &head, task, RELEASE, RELAXED)); /* pairs with read_mail */
+    while (!blz__cas_weak(&w->pinned_mail, &head, task, RELEASE,
+                          RELAXED)); /* release: pairs with take_pinned_mail */
     blz__parker_unpark(&w->parker);
 }
 
-void blz__worker_command(blz_worker *w, blz__op *op)
+void blz__worker_post(blz_worker *w, blz__message *message)
 {
-    blz__op *head = blz__load(&w->commands, RELAXED);
+    blz__message *head = blz__load(&w->mailbox, RELAXED);
 
-    visitors_enter(&w->rt->visitors); /* until then, the operation keeps the runtime */
-    blz__plain_write(&op->next_command);
+    visitors_enter(&w->rt->visitors); /* until it is sent, the sender's object keeps the runtime */
+    blz__plain_write(&message->next);
     do
-        op->next_command = head;
-    while (!blz__cas_weak(&w->commands, &head, op, RELEASE, RELAXED)); /* pairs with read_mail */
+        message->next = head;
+    while (!blz__cas_weak(&w->mailbox, &head, message, RELEASE,
+                          RELAXED)); /* release: pairs with execute_messages */
     blz__parker_unpark(&w->parker);
     visitors_leave(&w->rt->visitors);
 }
 
 /* The stack is newest first: turn it round. */
-static void take_mail(blz_worker *w)
+static void take_pinned_mail(blz_worker *w)
 {
-    blz_task *newest = blz__swap(&w->mailbox, (blz_task *)NULL, ACQUIRE), *oldest = NULL;
+    blz_task *newest = blz__swap(&w->pinned_mail, (blz_task *)NULL, ACQUIRE), *oldest = NULL;
 
     while (newest) {
         blz__plain_write(&newest->next);
@@ -236,29 +238,27 @@ static void take_mail(blz_worker *w)
     }
 }
 
-static void execute_commands(blz_worker *w)
+static void execute_messages(blz_worker *w)
 {
-    blz__op *op = blz__swap(&w->commands, (blz__op *)NULL, ACQUIRE);
+    blz__message *message = blz__swap(&w->mailbox, (blz__message *)NULL, ACQUIRE);
 
-    while (op) {
-        blz__plain_read(&op->next_command);
-        blz__op *next = op->next_command; /* the event may give the operation back to its task */
-        if (w->driver)                    /* or it has ended because there is none */
-            w->driver->ops->cancel(w->driver, op);
-        blz__op_event(op);
-        op = next;
+    while (message) {
+        blz__plain_read(&message->next);
+        blz__message *next = message->next; /* its memory may go with the call */
+        message->fn(message, w);
+        message = next;
     }
 }
 
 bool blz__worker_read_mail(blz_worker *w)
 {
-    bool mail = blz__load(&w->mailbox, RELAXED), commands = blz__load(&w->commands, RELAXED);
+    bool pinned = blz__load(&w->pinned_mail, RELAXED), messages = blz__load(&w->mailbox, RELAXED);
 
-    if (mail)
-        take_mail(w);
-    if (commands)
-        execute_commands(w);
-    return mail || commands;
+    if (pinned)
+        take_pinned_mail(w);
+    if (messages)
+        execute_messages(w);
+    return pinned || messages;
 }
 
 /* ---- taking out ---- */

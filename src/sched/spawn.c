@@ -139,7 +139,7 @@ static BLZ_COLD int spawn_special(blz_worker *w, const blz_spawn_args *args, con
     if (trace_watched(TRACE_QUEUE))
         blz__trace_spawn(task);
     if (args->local && pin != w->index)
-        blz__worker_mail(&w->rt->workers[pin], task); /* this task keeps the runtime alive */
+        blz__worker_mail_pinned(&w->rt->workers[pin], task); /* this task keeps the runtime alive */
     else if (args->local)
         blz__worker_push_back(w, task);
     else

@@ -55,6 +55,7 @@ typedef struct tuner {
 
 struct blz_worker {
     /* The owner's, in the order in which a poll needs them. */
+    blz__driver *driver; /* first: see worker_driver in driver.h */
     blz_rt *rt;
     local_queue local;
     blz_cx *cx; /* of the poll in progress, or NULL */
@@ -80,8 +81,7 @@ struct blz_worker {
     task_list pinned_yielded; /* since the last look at the driver */
     task_list remote_frees;   /* blocks of one other heap, not yet given back */
     uint64_t started_at, parked_ticks;
-    bool in_turn_park; /* embedded: parked in the driver between two turns */
-    blz__driver *driver;
+    bool in_turn_park;     /* embedded: parked in the driver between two turns */
     blz__driver *reserved; /* opened when the backend was chosen, until it is needed */
     blz__heap heap;
     blz_worker_stats stats;
@@ -90,8 +90,8 @@ struct blz_worker {
     /* Others' too. */
     blz__cache_aligned runq ring;
     blz__cache_aligned parker parker;
-    blz__cache_aligned blz_task *mailbox; /* woken pinned tasks, from other threads; a stack */
-    blz__op *commands;                    /* cancellations, from other workers; a stack */
+    blz__cache_aligned blz__message *mailbox; /* what other threads ask of it; a stack */
+    blz_task *pinned_mail;                    /* woken pinned tasks, from other threads; a stack */
     blz__cache_aligned blz__wheel wheel;
     blz__cache_aligned blz_task *current; /* being polled; for the watchdog */
     uint64_t parked_at;                   /* 0, or ticks; for the watchdog */
@@ -104,8 +104,6 @@ struct blz_worker {
 
 typedef struct blz_worker blz_worker;
 
-/* The worker that this thread is, or NULL. */
-blz_worker *blz__worker_current(void);
 void blz__worker_set_current(blz_worker *worker);
 
 int blz__worker_init(blz_worker *w, blz_rt *rt, uint32_t index);
@@ -152,14 +150,19 @@ int blz__worker_open_driver(blz_worker *w);
 /* Closes it, if there is one. [the end of the runtime] */
 void blz__worker_close_driver(blz_worker *w);
 
-/* Leaves work for a worker that is not this thread: a pinned task, or a command. [any thread] */
-void blz__worker_mail(blz_worker *w, blz_task *task);
-void blz__worker_command(blz_worker *w, blz__op *op);
+/* Leaves a pinned task that can run for a worker that is not this thread. [any thread] */
+void blz__worker_mail_pinned(blz_worker *w, blz_task *task);
 
-/* Empties mailbox and command queue. True: there was something. [owner] */
+/* Whether other threads have left it something; a guess. [owner] */
+static inline bool worker_has_mail(const blz_worker *w)
+{
+    return blz__load(&w->pinned_mail, RELAXED) || blz__load(&w->mailbox, RELAXED);
+}
+
+/* Takes the pinned tasks that were left, and executes the messages. True: there were any. [owner] */
 bool blz__worker_read_mail(blz_worker *w);
 
-/* Driver events, commands, yielded tasks. [owner] */
+/* Driver events, messages, yielded tasks. [owner] */
 void blz__worker_maintain(blz_worker *w);
 
 /* Fires the timers that are due. [any thread: the watchdog does it for a worker that is stuck] */

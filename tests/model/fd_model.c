@@ -88,7 +88,7 @@ static int64_t await_op(blz_future *future, blz_poll poll)
     }
     result = future->result;
     blz__plain_write(&((blz__op *)future)->waker);
-    blz__plain_write(&((blz__op *)future)->next_command);
+    blz__plain_write(&((blz__op *)future)->cancel);
     model_free(op);
     op = NULL;
     return result;

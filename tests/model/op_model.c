@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models of operations in the hands of a driver (src/sched/driver.h, docs/design/operations.md).
+ * Models of operations in the hands of a driver (src/io/op.h, docs/design/operations.md).
  * The driver is a fake one: when it reports what, and in which order, is explored, and so is
  * whether a cancel has an answer of its own. Worker 0 is the operation's home; its task is polled
- * by worker 1 after it has been cancelled there, so the cancel is a command in the home's queue.
+ * by worker 1 after it has been cancelled there, so the cancel is a message in the home's mailbox.
  *
  * The operation is in memory of its own that is freed, or used again, as soon as it is ready:
  * whoever comes late is found.
@@ -51,7 +51,7 @@ static blz_poll io_poll(blz_future *future, blz_cx *cx)
     blz__op *op = (blz__op *)future;
 
     if (!op->home) {
-        blz__op_submit(op, cx);
+        blz__op_begin_and_submit(op, cx);
         return BLZ_PENDING;
     }
     if (!blz__op_is_done(op))
@@ -85,7 +85,7 @@ static blz__op *op_new(void)
 static void op_free(blz__op *op)
 {
     blz__plain_write(&op->waker);
-    blz__plain_write(&op->next_command);
+    blz__plain_write(&op->cancel);
     blz__plain_write(&op->value);
     model_free(op);
 }
@@ -271,7 +271,7 @@ static void canceller(void *unused)
 }
 
 /* Another thread cancels the task; its home delivers that. */
-static void a_cancel_at_home_needs_no_command(void)
+static void a_cancel_at_home_needs_no_message(void)
 {
     start_one();
     model_thread thread = model_start(canceller, NULL);
@@ -318,7 +318,7 @@ static void stubborn_kernel(fake_driver *fake, void *unused)
         fake_driver_report(fake, 0, -ECANCELED, false);
 }
 
-static void a_command_wakes_a_worker_that_sleeps_in_its_driver(void)
+static void a_message_wakes_a_worker_that_sleeps_in_its_driver(void)
 {
     start_one();
     fake_driver_of(rt->workers[0].driver)->script = stubborn_kernel;
@@ -337,10 +337,10 @@ static const struct model models[] = {
     MODEL(a_completion_is_seen_by_the_task_wherever_it_is_polled, .reduce = true),
     MODEL(a_remote_cancel_against_the_completion_is_executed_or_not_sent, .reduce = true),
     MODEL(a_remote_cancel_against_the_notification_is_executed_or_not_sent, .reduce = true),
-    MODEL(a_cancel_at_home_needs_no_command, .reduce = true),
+    MODEL(a_cancel_at_home_needs_no_message, .reduce = true),
     MODEL(two_operations_are_cancelled_remotely, .stale_reads = 1, .reduce = true),
     MODEL(a_late_cancel_never_hits_the_next_operation, .reduce = true),
-    MODEL(a_command_wakes_a_worker_that_sleeps_in_its_driver, .stale_reads = MODEL_NONE,
+    MODEL(a_message_wakes_a_worker_that_sleeps_in_its_driver, .stale_reads = MODEL_NONE,
           .reduce = true),
 };
 

@@ -425,7 +425,7 @@ static void ask_to_end(struct io *io)
 
     small_rt_be(NULL);
     blz__lock_acquire(&io->fd->lock);
-    bool asked = blz__op_ask(&io->op);
+    bool asked = blz__op_request_cancel(&io->op);
     blz__lock_release(&io->fd->lock);
     model_assert(asked);
     blz__op_send_cancel(&io->op);

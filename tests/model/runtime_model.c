@@ -296,14 +296,14 @@ static blz_worker home;
 static void mail_first_and_second(void *unused)
 {
     (void)unused;
-    blz__worker_mail(&home, parcel_fill(0));
-    blz__worker_mail(&home, parcel_fill(1));
+    blz__worker_mail_pinned(&home, parcel_fill(0));
+    blz__worker_mail_pinned(&home, parcel_fill(1));
 }
 
 static void mail_third(void *unused)
 {
     (void)unused;
-    blz__worker_mail(&home, parcel_fill(2));
+    blz__worker_mail_pinned(&home, parcel_fill(2));
 }
 
 /* Reads and parks until all has come. Mail of one sender comes in order. */

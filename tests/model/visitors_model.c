@@ -137,7 +137,7 @@ static blz_poll io_poll(blz_future *future, blz_cx *cx)
     blz__op *op = (blz__op *)future;
 
     if (!op->home) {
-        blz__op_submit(op, cx);
+        blz__op_begin_and_submit(op, cx);
         tell();
         return BLZ_PENDING;
     }
@@ -172,7 +172,7 @@ static void report_cancelled(fake_driver *fake, void *unused)
 static void cancel_io(void *op)
 {
     wait_to_be_told();
-    model_assert(blz__op_ask(op));
+    model_assert(blz__op_request_cancel(op));
     blz__op_send_cancel(op);
 }
 

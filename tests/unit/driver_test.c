@@ -98,10 +98,10 @@ static void toy_cancel(blz__driver *driver, blz__op *op)
         return; /* its result came first */
     op->value = -ECANCELED;
     if (toy->answers_cancels) {
-        blz__op_expect(op);
+        blz__op_event_add(op);
         put(&toy->answers, op);
     }
-    blz__op_event(op);
+    blz__op_event_done(op);
 }
 
 /* Reports what is due; true if there was something. */
@@ -115,13 +115,13 @@ static bool report(struct toy *toy)
             continue;
         take(&toy->in_flight, op);
         op->value = ((struct toy_op *)op)->value;
-        blz__op_event(op);
+        blz__op_event_done(op);
         any = true;
     }
     while (toy->answers) {
         blz__op *op = toy->answers;
         take(&toy->answers, op);
-        blz__op_event(op);
+        blz__op_event_done(op);
         any = true;
     }
     return any;
@@ -163,7 +163,7 @@ static const blz__driver_ops toy_ops = {
     .poll = toy_poll,
     .wake = toy_wake,
     .fd = toy_fd,
-    .busy = toy_busy,
+    .has_pending = toy_busy,
 };
 
 /* ---- a request: what a module would build on it ---- */
@@ -182,7 +182,7 @@ static blz_poll request_poll(blz_future *future, blz_cx *cx)
 
     if (!request->started) {
         request->started = true;
-        blz__op_submit(&request->op, cx);
+        blz__op_begin_and_submit(&request->op, cx);
     }
     return blz__op_is_done(&request->op) ? blz_future_done(future, request->op.value) : BLZ_PENDING;
 }

@@ -27,7 +27,7 @@ static void fake_cancel(blz__driver *driver, blz__op *op)
         if (fake->events[i].op == op)
             fake->events[i].cancelled = true;
     if (fake->answers_cancels) {
-        blz__op_expect(op);
+        blz__op_event_add(op);
         add_event(fake, op, FAKE_ANSWER);
     }
 }
@@ -43,11 +43,11 @@ void fake_driver_report(fake_driver *fake, unsigned i, int64_t result, bool more
         blz__plain_write(&event.op->value);
         event.op->value = result;
         if (more) {
-            blz__op_expect(event.op);
+            blz__op_event_add(event.op);
             add_event(fake, event.op, FAKE_NOTIFICATION);
         }
     }
-    blz__op_event(event.op);
+    blz__op_event_done(event.op);
 }
 
 /* ---- sleeping and waking ---- */
@@ -84,7 +84,7 @@ void fake_poll(blz__driver *driver, int64_t deadline_ns)
     blz__swap(&fake->readable, 0u, RELAXED);
 }
 
-static bool fake_busy(const blz__driver *driver)
+static bool fake_has_pending(const blz__driver *driver)
 {
     const fake_driver *fake = (const fake_driver *)driver;
     return fake->busy || fake->nr_events > 0;
@@ -136,5 +136,5 @@ const blz__driver_ops fake_driver_ops = {
     .poll = fake_poll,
     .wake = fake_wake,
     .fd = fake_fd,
-    .busy = fake_busy,
+    .has_pending = fake_has_pending,
 };

@@ -19,7 +19,7 @@
 #define BLZ_MODEL_FAKE_DRIVER_H
 
 #include "base/alloc.h"
-#include "sched/driver.h"
+#include "io/op.h"
 
 enum { FAKE_MAX_EVENTS = 16 };
 

@@ -95,7 +95,7 @@ static void let_happen(struct io *io)
         meanwhile(io);
 }
 
-int64_t blz__io_attempt(struct io *io)
+int64_t blz__io_try_now(struct io *io)
 {
     uint32_t now;
 
@@ -231,8 +231,8 @@ const blz__driver_ops fake_ready_driver = {
     .cancel = blz__ready_cancel,
     .poll = fake_ready_poll,
     .wake = fake_ready_wake,
-    .busy = blz__ready_busy,
-    .forget = blz__ready_forget,
-    .attempts = (1u << IO_KINDS) - 1,
+    .has_pending = blz__ready_has_pending,
+    .unregister_fd = blz__ready_unregister_fd,
+    .try_first = (1u << IO_KINDS) - 1,
     .nonblocking = true,
 };

@@ -11,7 +11,7 @@
  *     fake_kernel_arrive(1, true);             // any fibre: one byte and the end of the stream
  *     fake_kernel_look(&rt->workers[0]);       // worker 0 fetches what there is, and reports it
  *
- * It stands in for src/io/attempt.c: IO_READ takes what is there, IO_POLL looks. Its whole state
+ * It stands in for src/io/try_now.c: IO_READ takes what is there, IO_POLL looks. Its whole state
  * is one word that is changed in one step and without any order, so that code that relies on the
  * kernel for its synchronisation is found out.
  */

@@ -9,7 +9,7 @@
  *
  * A worker looks at its driver when it has nothing else to do, and every 200 us, unless a task
  * holds it up longer. So bytes wait no longer than a task waits for its turn. With nothing else to
- * do in the first place it is done at once (blz__io_try).
+ * do in the first place it is done at once (blz__io_try_first).
  *
  * Operations in here have begun, and are linked in their entry, like those that the kernel knows.
  * Only the worker touches the list.
@@ -25,29 +25,29 @@ static struct io *next_of(const struct io *io)
     return (struct io *)(uintptr_t)io->driver;
 }
 
-bool blz__later_suits(const struct io *io, const blz_cx *cx)
+bool blz__send_batch_wants(const struct io *io, const blz_cx *cx)
 {
     return (1u << io->op.kind & KINDS) && (io->fd->flags & FD_SOCKET) &&
            (blz__load(&io->fd->ready[FD_OUT], RELAXED) & FD_READY) &&
            blz__worker_has_more(cx->worker);
 }
 
-void blz__later_add(struct io *io, blz_cx *cx)
+void blz__send_batch_add(struct io *io, blz_cx *cx)
 {
     blz__driver *driver = blz__driver_current();
 
     blz__op_await(&io->op, cx);
     io->driver = 0;
-    if (driver->later)
-        driver->later_last->driver = (uint64_t)(uintptr_t)io;
+    if (driver->send_batch)
+        driver->send_batch_last->driver = (uint64_t)(uintptr_t)io;
     else
-        driver->later = io;
-    driver->later_last = io;
+        driver->send_batch = io;
+    driver->send_batch_last = io;
 }
 
-bool blz__later_cancel(blz__driver *driver, blz__op *op)
+bool blz__send_batch_cancel(blz__driver *driver, blz__op *op)
 {
-    struct io *io = (struct io *)op, *last = NULL, *i = driver->later;
+    struct io *io = (struct io *)op, *last = NULL, *i = driver->send_batch;
 
     for (; i && i != io; i = next_of(i))
         last = i;
@@ -56,9 +56,9 @@ bool blz__later_cancel(blz__driver *driver, blz__op *op)
     if (last)
         last->driver = io->driver;
     else
-        driver->later = next_of(io);
-    if (driver->later_last == io)
-        driver->later_last = last;
+        driver->send_batch = next_of(io);
+    if (driver->send_batch_last == io)
+        driver->send_batch_last = last;
     blz__io_complete(driver, io, -ECANCELED);
     return true;
 }
@@ -66,7 +66,7 @@ bool blz__later_cancel(blz__driver *driver, blz__op *op)
 static void try_now(blz__driver *driver, struct io *io)
 {
     uint64_t seen = fd_seen(io->fd);
-    int64_t value = blz__io_attempt(io);
+    int64_t value = blz__io_try_now(io);
 
     blz__fd_note(io, seen, value);
     if (value != -EAGAIN) {
@@ -77,15 +77,15 @@ static void try_now(blz__driver *driver, struct io *io)
     driver->ops->submit(driver, &io->op);
 }
 
-bool blz__later_run(blz__driver *driver)
+bool blz__send_batch_run(blz__driver *driver)
 {
-    bool any = driver->later;
+    bool any = driver->send_batch;
 
-    while (driver->later) {
-        struct io *io = driver->later;
-        driver->later = next_of(io);
-        if (driver->later)
-            __builtin_prefetch(driver->later->fd);
+    while (driver->send_batch) {
+        struct io *io = driver->send_batch;
+        driver->send_batch = next_of(io);
+        if (driver->send_batch)
+            __builtin_prefetch(driver->send_batch->fd);
         try_now(driver, io);
     }
     return any;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations: see driver.h for the states and docs/design/operations.md for the protocol.
+ * Operations: see op.h for the states and docs/design/operations.md for the protocol.
  *
  * The waker is taken before the operation is submitted and used once, by the event that brings the
  * count to zero. It is copied out before the count is decremented, because the decrement gives the
  * operation's memory back to the task.
  */
+#include "io/op.h"
+
 #include "observe/trace.h"
-#include "sched/driver.h"
-#include "sched/worker.h"
 
 void blz__op_begin(blz__op *op, blz_cx *cx)
 {
@@ -27,9 +27,11 @@ void blz__op_await(blz__op *op, blz_cx *cx)
 
 void blz__op_hand_over_for(blz__op *op, blz_waker waker, blz_cx *cx)
 {
+    blz__driver *driver = worker_driver(cx->worker);
+
     blz__plain_write(&op->waker);
     op->waker = waker;
-    cx->worker->driver->ops->submit(cx->worker->driver, op);
+    driver->ops->submit(driver, op);
 }
 
 void blz__op_hand_over(blz__op *op, blz_cx *cx)
@@ -37,7 +39,7 @@ void blz__op_hand_over(blz__op *op, blz_cx *cx)
     blz__op_hand_over_for(op, blz_cx_waker(cx), cx);
 }
 
-void blz__op_submit(blz__op *op, blz_cx *cx)
+void blz__op_begin_and_submit(blz__op *op, blz_cx *cx)
 {
     blz__op_begin(op, cx);
     blz__op_hand_over(op, cx);
@@ -51,17 +53,17 @@ bool blz__op_end(blz__op *op, blz_cx *cx)
     if (blz_likely(blz__cas(&op->events, &events, 0u, RELAXED, RELAXED)))
         return true;
     blz__op_await(op, cx);
-    blz__op_event(op); /* at home: whoever asked left a command that this worker has not read yet */
+    blz__op_event_done(op); /* at home: the request is in the mailbox of this worker */
     return false;
 }
 
 bool blz__op_is_done(const blz__op *op)
 {
-    /* acquire: pairs with the release in blz__op_event */
+    /* acquire: pairs with the release in blz__op_event_done */
     return (blz__load(&op->events, ACQUIRE) & ~OP_CANCEL) == 0;
 }
 
-bool blz__op_ask(blz__op *op)
+bool blz__op_request_cancel(blz__op *op)
 {
     uint32_t events = blz__load(&op->events, RELAXED);
 
@@ -72,26 +74,41 @@ bool blz__op_ask(blz__op *op)
     return true;
 }
 
+/* On the home. The event may give the operation back to its task. */
+static void execute_cancel(blz__op *op, struct blz_worker *home)
+{
+    blz__driver *driver = worker_driver(home);
+
+    if (driver) /* or it has ended because there is none */
+        driver->ops->cancel(driver, op);
+    blz__op_event_done(op);
+}
+
+static void receive_cancel(blz__message *message, struct blz_worker *home)
+{
+    execute_cancel(blz_container_of(message, blz__op, cancel), home);
+}
+
 void blz__op_send_cancel(blz__op *op)
 {
-    blz_worker *home = blz__load(&op->home, RELAXED); /* any that it ever had will do */
+    struct blz_worker *home = blz__load(&op->home, RELAXED); /* any that it ever had will do */
 
     if (home == blz__worker_current()) {
-        home->driver->ops->cancel(home->driver, op);
-        blz__op_event(op);
-    } else {
-        blz__worker_command(home, op);
+        execute_cancel(op, home);
+        return;
     }
+    op->cancel.fn = receive_cancel;
+    blz__worker_post(home, &op->cancel);
 }
 
 void blz__op_cancel(blz__op *op, blz_cx *cx)
 {
     (void)cx;
-    if (blz__op_ask(op))
+    if (blz__op_request_cancel(op))
         blz__op_send_cancel(op);
 }
 
-void blz__op_expect(blz__op *op)
+void blz__op_event_add(blz__op *op)
 {
     blz__fetch_add(&op->events, 1u, RELAXED);
 }
@@ -118,7 +135,7 @@ static BLZ_COLD void event_watched(blz__op *op)
     }
 }
 
-void blz__op_event(blz__op *op)
+void blz__op_event_done(blz__op *op)
 {
     if (trace_watched(TRACE_EVENT)) {
         event_watched(op);

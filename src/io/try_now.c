@@ -246,7 +246,7 @@ int blz__io_accept(int fd, bool nonblock)
     return accept4(fd, NULL, NULL, SOCK_CLOEXEC | (nonblock ? SOCK_NONBLOCK : 0));
 }
 
-static int64_t once(struct io *io, int fd, bool socket)
+static int64_t do_syscall(struct io *io, int fd, bool socket)
 {
     switch ((enum io_kind)io->op.kind) {
     case IO_READ:
@@ -289,7 +289,7 @@ void blz__io_close(int fd)
     close(fd);
 }
 
-int64_t blz__io_attempt(struct io *io)
+int64_t blz__io_try_now(struct io *io)
 {
     int fd = io->fd->fd;
     bool socket = io->fd->flags & FD_SOCKET;
@@ -306,7 +306,7 @@ int64_t blz__io_attempt(struct io *io)
         return ((const struct io_call *)io->buf)->call(io, fd);
     default:
         do
-            n = once(io, fd, socket);
+            n = do_syscall(io, fd, socket);
         while (n < 0 && errno == EINTR);
         return n < 0 ? -errno : n;
     }
