@@ -52,7 +52,7 @@ BLZ_ASYNC(acquirer)
         BLZ_AWAIT(self->rc, blz_semaphore_acquire(&self->op, &self->contest->semaphore, 1));
         if (self->contest->yields)
             BLZ_AWAIT(self->rc, blz_yield(&self->yield));
-        blz_semaphore_release(&self->contest->semaphore, 1);
+        blz_ignore(blz_semaphore_release(&self->contest->semaphore, 1));
     }
     BLZ_END(0);
 }
@@ -184,7 +184,7 @@ BLZ_ASYNC(acquires_alone)
     for (self->left = self->run->n; self->left > 0; self->left--) {
         BLZ_AWAIT_UNLESS(self->rc, blz_semaphore_try_acquire(&alone.semaphore, 1),
                          blz_semaphore_acquire(&self->op, &alone.semaphore, 1));
-        blz_semaphore_release(&alone.semaphore, 1);
+        blz_ignore(blz_semaphore_release(&alone.semaphore, 1));
     }
     bench_stop(self->run);
     BLZ_END(0);

@@ -47,7 +47,7 @@ class runtime {
     }
     ~runtime()
     {
-        (void)blz_rt_free(rt_);
+        blz_ignore(blz_rt_free(rt_));
     }
     runtime(const runtime &) = delete;
     runtime &operator=(const runtime &) = delete;

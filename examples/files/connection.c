@@ -195,7 +195,7 @@ BLZ_ASYNC(connection)
             BLZ_CALL(self->rc, self->end, stream_end, .stream = &self->stream);
     }
     stream_close(&self->stream);
-    blz_semaphore_release(&self->server->slots, 1);
+    blz_ignore(blz_semaphore_release(&self->server->slots, 1));
     BLZ_END(self->rc);
 }
 

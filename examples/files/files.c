@@ -46,7 +46,7 @@ BLZ_ASYNC(accept_all)
             break;
         if (connection_spawn(self->server, self->conn) < 0) {
             blz_tcp_close(&self->conn);
-            blz_semaphore_release(&self->server->slots, 1);
+            blz_ignore(blz_semaphore_release(&self->server->slots, 1));
         }
     }
     BLZ_END(self->rc);

@@ -129,7 +129,7 @@ BLZ_ASYNC(search)
     BLZ_CALL(self->printed, self->print, print, .search = self);
     free(self->path);
     blz_oneshot_send(&self->next->turn, 0);
-    blz_semaphore_release(&self->grep->free_slots, 1);
+    blz_ignore(blz_semaphore_release(&self->grep->free_slots, 1));
     BLZ_END(0);
 }
 
@@ -156,7 +156,7 @@ BLZ_ASYNC_EXTERN(submit)
     if (self->rc == 0) {
         self->rc = spawn_search(self);
         if (self->rc < 0)
-            blz_semaphore_release(&self->grep->free_slots, 1);
+            blz_ignore(blz_semaphore_release(&self->grep->free_slots, 1));
     }
     if (self->rc < 0)
         free(self->path);

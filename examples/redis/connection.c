@@ -291,7 +291,7 @@ int connection_spawn(struct server *server, blz_tcp conn)
     if (atomic_fetch_add_explicit(&server->nr_clients, 1, memory_order_relaxed) >=
         server->max_clients) {
         atomic_fetch_add_explicit(&server->nr_refused, 1, memory_order_relaxed);
-        (void)blz_tcp_try_write(&conn, full, sizeof full - 1);
+        blz_ignore(blz_tcp_try_write(&conn, full, sizeof full - 1));
         rc = -EMFILE;
     } else {
         rc = BLZ_SPAWN(connection, .client.server = server, .client.conn = conn, .client.id = id,

@@ -216,7 +216,7 @@ BLZ_ASYNC(service_run)
     blz_command_free(&self->command);
     self->service->failed = self->rc != 0 && self->rc != -ECANCELED;
     atomic_store(&self->service->ended, true);
-    blz_semaphore_release(&self->service->supervisor->ended, 1);
+    blz_ignore(blz_semaphore_release(&self->service->supervisor->ended, 1));
     BLZ_END(0);
 }
 

@@ -57,13 +57,13 @@ typedef struct blz_barrier_op {
 } blz_barrier_op;
 
 /* 0; -EINVAL: no parties. */
-BLZ_API int blz_barrier_init(blz_barrier *barrier, uint32_t parties);
+BLZ_API BLZ_NODISCARD int blz_barrier_init(blz_barrier *barrier, uint32_t parties);
 
 /*
  * Arrives, and awaits the others: 1 for one party of the round, its leader, 0 for all others.
  * Interruptible: -ECANCELED, and the arrival is taken back; a round that is over stands. [task]
  */
-BLZ_API blz_future *blz_barrier_arrive(blz_barrier_op *op, blz_barrier *barrier);
+BLZ_API BLZ_NODISCARD blz_future *blz_barrier_arrive(blz_barrier_op *op, blz_barrier *barrier);
 
 /* Arrives if that ends the round: 1; otherwise -EAGAIN, and it has not arrived. [any thread] */
 BLZ_API int blz_barrier_try_arrive(blz_barrier *barrier);

@@ -36,6 +36,12 @@
 #define blz_likely(x)   __builtin_expect(!!(x), 1)
 #define blz_unlikely(x) __builtin_expect(!!(x), 0)
 
+/*
+ * Says that a result is not needed, where the compiler would warn: blz_ignore(blz_rt_free(rt)). A
+ * future whose result is ignored is prepared and does nothing until its operation is polled.
+ */
+#define blz_ignore(result) ((void)!(result))
+
 /* The struct that holds `member` at `ptr`. */
 #define blz_container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 

@@ -63,7 +63,8 @@ typedef struct blz_blocking_op {
  * -ENOMEM, -EAGAIN or what else the system says, if there is no thread and none can be started.
  * Cancelled: -ECANCELED if fn had not begun, else completes when done. [task]
  */
-BLZ_API blz_future *blz_blocking(blz_blocking_op *op, int64_t (*fn)(void *arg), void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_blocking(blz_blocking_op *op, int64_t (*fn)(void *arg),
+                                               void *arg);
 
 /*
  * The same in two steps, to have many under way: starts the call now. `rt` may be NULL on a worker.
@@ -78,7 +79,7 @@ BLZ_API BLZ_NODISCARD int blz_blocking_start(blz_blocking_op *op, blz_rt *rt,
  * Awaits a started call: what fn returned. Cancelled: as blz_blocking; it is never refused, so the
  * op is free afterwards also in a task that has been cancelled. [task]
  */
-BLZ_API blz_future *blz_blocking_join(blz_blocking_op *op);
+BLZ_API BLZ_NODISCARD blz_future *blz_blocking_join(blz_blocking_op *op);
 
 /*
  * Blocks until a started call has ended: what fn returned; -ECANCELED if a shutdown was faster.
@@ -122,8 +123,9 @@ typedef struct blz_blocking_owned_op {
  * get more than a number back, count references: `destroy` drops the call's. One small allocation:
  * -ENOMEM. [task]
  */
-BLZ_API blz_future *blz_blocking_owned(blz_blocking_owned_op *op, int64_t (*fn)(void *arg),
-                                       void *arg, void (*destroy)(void *arg));
+BLZ_API BLZ_NODISCARD blz_future *blz_blocking_owned(blz_blocking_owned_op *op,
+                                                     int64_t (*fn)(void *arg), void *arg,
+                                                     void (*destroy)(void *arg));
 
 BLZ_END_DECLS
 #endif

@@ -161,14 +161,14 @@ BLZ_API int64_t blz_broadcast_send(const blz_broadcast_sender *tx, const void *e
  * been missed (see above); -EPIPE: closed, and there will be none; what `copy` returned. *elem is
  * rubbish unless the result is 0. [any thread; one at a time]
  */
-BLZ_API int blz_broadcast_try_recv(blz_broadcast_receiver *rx, void *elem);
+BLZ_API BLZ_NODISCARD int blz_broadcast_try_recv(blz_broadcast_receiver *rx, void *elem);
 
 /*
  * Awaits the next message: as blz_broadcast_try_recv, without -EAGAIN. Interruptible: with
  * -ECANCELED nothing has been received, and nothing lost. [task]
  */
-BLZ_API blz_future *blz_broadcast_recv(blz_broadcast_op *op, blz_broadcast_receiver *rx,
-                                       void *elem);
+BLZ_API BLZ_NODISCARD blz_future *blz_broadcast_recv(blz_broadcast_op *op,
+                                                     blz_broadcast_receiver *rx, void *elem);
 
 /* The same on a thread of your own. [any thread but a worker] */
 static inline int blz_broadcast_recv_wait(blz_broadcast_receiver *rx, void *elem)
@@ -207,14 +207,16 @@ static inline int blz_broadcast_recv_wait(blz_broadcast_receiver *rx, void *elem
 #define BLZ_BROADCAST_INLINE_ static inline __attribute__((unused))
 
 #define BLZ_BROADCAST_HANDLES_(name, type)                                                        \
-    BLZ_BROADCAST_INLINE_ int name##_new_with(name##_sender *tx, name##_receiver *rx,             \
-                                              const blz_broadcast_options *options)               \
+    BLZ_BROADCAST_INLINE_ BLZ_NODISCARD int name##_new_with(name##_sender *tx,                    \
+                                                            name##_receiver *rx,                  \
+                                                            const blz_broadcast_options *options) \
     {                                                                                             \
         blz_broadcast_options typed = *options;                                                   \
         typed.elem_size = sizeof(type);                                                           \
         return blz_broadcast_new(&tx->raw, rx ? &rx->raw : NULL, &typed);                         \
     }                                                                                             \
-    BLZ_BROADCAST_INLINE_ int name##_new(name##_sender *tx, name##_receiver *rx, size_t capacity) \
+    BLZ_BROADCAST_INLINE_ BLZ_NODISCARD int name##_new(name##_sender *tx, name##_receiver *rx,    \
+                                                       size_t capacity)                           \
     {                                                                                             \
         blz_broadcast_options options = BLZ_BROADCAST_OPTIONS_INIT;                               \
         options.capacity = capacity;                                                              \
@@ -252,26 +254,27 @@ static inline int blz_broadcast_recv_wait(blz_broadcast_receiver *rx, void *elem
         blz_broadcast_receiver_drop(&rx->raw);                                                    \
     }
 
-#define BLZ_BROADCAST_FLOW_(name, type)                                                            \
-    BLZ_BROADCAST_INLINE_ int64_t name##_send(const name##_sender *tx, type value)                 \
-    {                                                                                              \
-        return blz_broadcast_send(&tx->raw, &value);                                               \
-    }                                                                                              \
-    BLZ_BROADCAST_INLINE_ uint64_t name##_missed(const name##_receiver *rx)                        \
-    {                                                                                              \
-        return blz_broadcast_missed(&rx->raw);                                                     \
-    }                                                                                              \
-    BLZ_BROADCAST_INLINE_ int name##_try_recv(name##_receiver *rx, type *value)                    \
-    {                                                                                              \
-        return blz_broadcast_try_recv(&rx->raw, value);                                            \
-    }                                                                                              \
-    BLZ_BROADCAST_INLINE_ blz_future *name##_recv(name##_op *op, name##_receiver *rx, type *value) \
-    {                                                                                              \
-        return blz_broadcast_recv(&op->op, &rx->raw, value);                                       \
-    }                                                                                              \
-    BLZ_BROADCAST_INLINE_ int name##_recv_wait(name##_receiver *rx, type *value)                   \
-    {                                                                                              \
-        return blz_broadcast_recv_wait(&rx->raw, value);                                           \
+#define BLZ_BROADCAST_FLOW_(name, type)                                                           \
+    BLZ_BROADCAST_INLINE_ int64_t name##_send(const name##_sender *tx, type value)                \
+    {                                                                                             \
+        return blz_broadcast_send(&tx->raw, &value);                                              \
+    }                                                                                             \
+    BLZ_BROADCAST_INLINE_ uint64_t name##_missed(const name##_receiver *rx)                       \
+    {                                                                                             \
+        return blz_broadcast_missed(&rx->raw);                                                    \
+    }                                                                                             \
+    BLZ_BROADCAST_INLINE_ BLZ_NODISCARD int name##_try_recv(name##_receiver *rx, type *value)     \
+    {                                                                                             \
+        return blz_broadcast_try_recv(&rx->raw, value);                                           \
+    }                                                                                             \
+    BLZ_BROADCAST_INLINE_ BLZ_NODISCARD blz_future *name##_recv(name##_op *op,                    \
+                                                                name##_receiver *rx, type *value) \
+    {                                                                                             \
+        return blz_broadcast_recv(&op->op, &rx->raw, value);                                      \
+    }                                                                                             \
+    BLZ_BROADCAST_INLINE_ int name##_recv_wait(name##_receiver *rx, type *value)                  \
+    {                                                                                             \
+        return blz_broadcast_recv_wait(&rx->raw, value);                                          \
     }
 
 /* All zero. */

@@ -109,42 +109,44 @@ static inline void blz_reader_consume(blz_reader *reader, size_t n)
  * Awaits more bytes in the buffer: how many came; 0 is the end. -EMSGSIZE: it is full. As all that
  * follow: or what reading the stream says. Interruptible, if the stream is. [task]
  */
-BLZ_API blz_future *blz_reader_fill(blz_reader *reader);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_fill(blz_reader *reader);
 
 /*
  * Awaits that there are `n` bytes in the buffer, and leaves them there: the number that there are,
  * which is less only at the end. -EMSGSIZE: the buffer is smaller than that. [task]
  */
-BLZ_API blz_future *blz_reader_peek(blz_reader *reader, size_t n);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_peek(blz_reader *reader, size_t n);
 
 /* Reads as blz_stream_read does; what is in the buffer first. [task] */
-BLZ_API blz_future *blz_reader_read(blz_reader *reader, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_read(blz_reader *reader, void *buf, size_t len);
 
 /* Reads all of `len`. -ENODATA: the end came first; `done` says how much there was. [task] */
-BLZ_API blz_future *blz_reader_read_exact(blz_reader *reader, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_exact(blz_reader *reader, void *buf, size_t len);
 
 /* Passes over `n` bytes: the number, which is less only at the end. [task] */
-BLZ_API blz_future *blz_reader_skip(blz_reader *reader, uint64_t n);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_skip(blz_reader *reader, uint64_t n);
 
 /* Passes over everything up to a byte, and that: 1; or 0 if the end came first. [task] */
-BLZ_API blz_future *blz_reader_skip_until(blz_reader *reader, char delimiter);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_skip_until(blz_reader *reader, char delimiter);
 
 /*
  * Appends to *out what comes, up to a byte and with it, or to the end: the number of bytes; 0 if
  * there are none any more. -EMSGSIZE: there would be more than `max` bytes in *out; so many are
  * there then. -ENOMEM. Free it with blz_bytes_free in any case. [task]
  */
-BLZ_API blz_future *blz_reader_read_until(blz_reader *reader, char delimiter, blz_bytes *out,
-                                          size_t max);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_until(blz_reader *reader, char delimiter,
+                                                        blz_bytes *out, size_t max);
 
 /* The same to the end, whatever comes. [task] */
-BLZ_API blz_future *blz_reader_read_to_end(blz_reader *reader, blz_bytes *out, size_t max);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_to_end(blz_reader *reader, blz_bytes *out,
+                                                         size_t max);
 
 /*
  * Awaits the next frame (blitz/codec.h): 1 and *frame; 0: the end, behind the last one. Errors are
  * the codec's; -ENOBUFS: the buffer is smaller than blz_codec_room. [task]
  */
-BLZ_API blz_future *blz_reader_frame(blz_reader *reader, blz_codec *codec, blz_view *frame);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_frame(blz_reader *reader, blz_codec *codec,
+                                                   blz_view *frame);
 
 /* A stream that reads what is in the buffer and then on. Writing goes to the reader's stream. */
 BLZ_API blz_stream blz_reader_stream(blz_reader *reader);
@@ -190,7 +192,7 @@ static inline bool blz_split_next(blz_split *split, blz_view *part)
  * Awaits that blz_split_next has another part: 1; 0 at the end. -EMSGSIZE: it is longer than the
  * limit, or the buffer; nothing has been taken, and blz_reader_skip_until passes over it. [task]
  */
-BLZ_API blz_future *blz_split_more(blz_split *split);
+BLZ_API BLZ_NODISCARD blz_future *blz_split_more(blz_split *split);
 
 /* ---- Writing ---- */
 
@@ -236,14 +238,16 @@ static inline bool blz_writer_put(blz_writer *writer, const void *data, size_t l
  * Writes all of it, into the buffer or, together with what is in there, to the stream: `len`. After
  * an error, or when it is cancelled, `done` says how much of it was taken. [task]
  */
-BLZ_API blz_future *blz_writer_write(blz_writer *writer, const void *data, size_t len);
-BLZ_API blz_future *blz_writer_writev(blz_writer *writer, const blz_iovec *iov, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_writer_write(blz_writer *writer, const void *data,
+                                                   size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_writer_writev(blz_writer *writer, const blz_iovec *iov,
+                                                    size_t count);
 
 /* Sends what is in the buffer, and flushes the stream: 0. [task] */
-BLZ_API blz_future *blz_writer_flush(blz_writer *writer);
+BLZ_API BLZ_NODISCARD blz_future *blz_writer_flush(blz_writer *writer);
 
 /* The same, and ends what is written: blz_stream_shutdown. [task] */
-BLZ_API blz_future *blz_writer_shutdown(blz_writer *writer);
+BLZ_API BLZ_NODISCARD blz_future *blz_writer_shutdown(blz_writer *writer);
 
 /* A stream that writes to it. Reading reads the writer's stream. */
 BLZ_API blz_stream blz_writer_stream(blz_writer *writer);

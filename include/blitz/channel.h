@@ -156,16 +156,17 @@ static inline bool blz_channel_is_empty(const blz_channel *channel)
  * Sends a copy of *elem if there is room: 0; -EAGAIN: it is full, or others have waited longer;
  * -EPIPE: closed; -ENOMEM: unbounded, and no memory. [any thread]
  */
-BLZ_API int blz_sender_try_send(const blz_sender *tx, const void *elem);
+BLZ_API BLZ_NODISCARD int blz_sender_try_send(const blz_sender *tx, const void *elem);
 
 /*
  * Sends a copy of *elem, which must stay until the future is ready, as soon as there is room: 0,
  * -EPIPE, or -ENOMEM. Interruptible. [task]
  */
-BLZ_API blz_future *blz_sender_send(blz_channel_op *op, const blz_sender *tx, const void *elem);
+BLZ_API BLZ_NODISCARD blz_future *blz_sender_send(blz_channel_op *op, const blz_sender *tx,
+                                                  const void *elem);
 
 /* Awaits the moment when the channel is closed: 0. Interruptible. [task] */
-BLZ_API blz_future *blz_sender_closed(blz_channel_op *op, const blz_sender *tx);
+BLZ_API BLZ_NODISCARD blz_future *blz_sender_closed(blz_channel_op *op, const blz_sender *tx);
 
 /* The same for a thread that is no worker (there: -EDEADLK). */
 static inline int blz_sender_send_wait(const blz_sender *tx, const void *elem)
@@ -187,15 +188,16 @@ static inline int blz_sender_closed_wait(const blz_sender *tx)
  * Takes room for `count` messages if there is as much: 0; -EAGAIN; -EPIPE; -EINVAL: none, or more
  * than the capacity; -ENOTSUP: an unbounded channel needs no permits. [any thread]
  */
-BLZ_API int blz_sender_try_reserve(const blz_sender *tx, uint32_t count, blz_permit *permit);
+BLZ_API BLZ_NODISCARD int blz_sender_try_reserve(const blz_sender *tx, uint32_t count,
+                                                 blz_permit *permit);
 
 /*
  * Awaits room for `count` messages: 0 and *permit, or the errors of try_reserve. Room that becomes
  * free is kept for the first who waits, until it is enough. Interruptible: with -ECANCELED there is
  * no permit. [task]
  */
-BLZ_API blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx, uint32_t count,
-                                       blz_permit *permit);
+BLZ_API BLZ_NODISCARD blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx,
+                                                     uint32_t count, blz_permit *permit);
 
 /* The same on a thread of your own. [any thread but a worker] */
 static inline int blz_sender_reserve_wait(const blz_sender *tx, uint32_t count, blz_permit *permit)
@@ -219,23 +221,25 @@ BLZ_API void blz_permit_release(blz_permit *permit);
  * Takes the first message, into *elem: 0; -EAGAIN: there is none (or its sender is still writing);
  * -EPIPE: closed, and there will be none. [any thread]
  */
-BLZ_API int blz_receiver_try_recv(const blz_receiver *rx, void *elem);
+BLZ_API BLZ_NODISCARD int blz_receiver_try_recv(const blz_receiver *rx, void *elem);
 
 /*
  * Awaits a message, into *elem: 0, or -EPIPE. It may be there before the future is polled again:
  * *elem must stay until the future is ready. Interruptible. [task]
  */
-BLZ_API blz_future *blz_receiver_recv(blz_channel_op *op, const blz_receiver *rx, void *elem);
+BLZ_API BLZ_NODISCARD blz_future *blz_receiver_recv(blz_channel_op *op, const blz_receiver *rx,
+                                                    void *elem);
 
 /* Up to `count` messages, into an array: how many (not 0), or as try_recv. [any thread] */
-BLZ_API int64_t blz_receiver_try_recv_many(const blz_receiver *rx, void *elems, uint32_t count);
+BLZ_API BLZ_NODISCARD int64_t blz_receiver_try_recv_many(const blz_receiver *rx, void *elems,
+                                                         uint32_t count);
 
 /*
  * Awaits one message and takes those behind it that are there, up to `count`: how many, or -EPIPE.
  * With a count of 0: 0, at once. Interruptible. [task]
  */
-BLZ_API blz_future *blz_receiver_recv_many(blz_channel_op *op, const blz_receiver *rx, void *elems,
-                                           uint32_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_receiver_recv_many(blz_channel_op *op, const blz_receiver *rx,
+                                                         void *elems, uint32_t count);
 
 /* blz_receiver_recv on a thread of your own. [any thread but a worker] */
 static inline int blz_receiver_recv_wait(const blz_receiver *rx, void *elem)
@@ -273,8 +277,9 @@ BLZ_API void blz_channel_send_cancel_(blz_future *future, blz_cx *cx);
 BLZ_API void blz_channel_recv_cancel_(blz_future *future, blz_cx *cx);
 BLZ_API void blz_channel_look_(const blz_future *future, struct blz_look *look);
 
-static inline blz_future *blz_channel_op_init_(blz_channel_op *op, const blz_future_ops *ops,
-                                               blz_channel *channel, void *elem)
+static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
+                                                             const blz_future_ops *ops,
+                                                             blz_channel *channel, void *elem)
 {
     op->future.ops = ops;
     op->future.child = NULL;
@@ -323,144 +328,148 @@ static inline blz_future *blz_channel_op_init_(blz_channel_op *op, const blz_fut
 
 #define BLZ_CHANNEL_INLINE_ static inline __attribute__((unused))
 
-#define BLZ_CHANNEL_HANDLES_(name, type)                                                        \
-    BLZ_CHANNEL_INLINE_ int name##_new_with(name##_sender *tx, name##_receiver *rx,             \
-                                            const blz_channel_options *options)                 \
-    {                                                                                           \
-        struct align_ {                                                                         \
-            char c;                                                                             \
-            type value;                                                                         \
-        };                                                                                      \
-        blz_channel_options typed = *options;                                                   \
-        typed.elem_size = sizeof(type);                                                         \
-        typed.elem_align = offsetof(struct align_, value);                                      \
-        return blz_channel_new(&tx->raw, &rx->raw, &typed);                                     \
-    }                                                                                           \
-    BLZ_CHANNEL_INLINE_ int name##_new(name##_sender *tx, name##_receiver *rx, size_t capacity) \
-    {                                                                                           \
-        blz_channel_options options = {capacity, 0, 0, NULL, NULL, NULL, {0, 0, 0, 0}};         \
-        return name##_new_with(tx, rx, &options);                                               \
-    }                                                                                           \
-    BLZ_CHANNEL_INLINE_ name##_sender name##_sender_clone(const name##_sender *tx)              \
-    {                                                                                           \
-        name##_sender clone = {blz_sender_clone(&tx->raw)};                                     \
-        return clone;                                                                           \
-    }                                                                                           \
-    BLZ_CHANNEL_INLINE_ name##_receiver name##_receiver_clone(const name##_receiver *rx)        \
-    {                                                                                           \
-        name##_receiver clone = {blz_receiver_clone(&rx->raw)};                                 \
-        return clone;                                                                           \
-    }                                                                                           \
-    BLZ_CHANNEL_INLINE_ void name##_sender_drop(name##_sender *tx)                              \
-    {                                                                                           \
-        blz_sender_drop(&tx->raw);                                                              \
-    }                                                                                           \
-    BLZ_CHANNEL_INLINE_ void name##_receiver_drop(name##_receiver *rx)                          \
-    {                                                                                           \
-        blz_receiver_drop(&rx->raw);                                                            \
-    }                                                                                           \
-    BLZ_CHANNEL_INLINE_ void name##_sender_close(const name##_sender *tx)                       \
-    {                                                                                           \
-        blz_channel_close(tx->raw.channel);                                                     \
-    }                                                                                           \
-    BLZ_CHANNEL_INLINE_ void name##_receiver_close(const name##_receiver *rx)                   \
-    {                                                                                           \
-        blz_channel_close(rx->raw.channel);                                                     \
-    }                                                                                           \
-    BLZ_CHANNEL_INLINE_ int name##_upgrade(const blz_weak_sender *weak, name##_sender *tx)      \
-    {                                                                                           \
-        return blz_weak_sender_upgrade(weak, &tx->raw);                                         \
+#define BLZ_CHANNEL_HANDLES_(name, type)                                                          \
+    BLZ_CHANNEL_INLINE_ BLZ_NODISCARD int name##_new_with(name##_sender *tx, name##_receiver *rx, \
+                                                          const blz_channel_options *options)     \
+    {                                                                                             \
+        struct align_ {                                                                           \
+            char c;                                                                               \
+            type value;                                                                           \
+        };                                                                                        \
+        blz_channel_options typed = *options;                                                     \
+        typed.elem_size = sizeof(type);                                                           \
+        typed.elem_align = offsetof(struct align_, value);                                        \
+        return blz_channel_new(&tx->raw, &rx->raw, &typed);                                       \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ BLZ_NODISCARD int name##_new(name##_sender *tx, name##_receiver *rx,      \
+                                                     size_t capacity)                             \
+    {                                                                                             \
+        blz_channel_options options = {capacity, 0, 0, NULL, NULL, NULL, {0, 0, 0, 0}};           \
+        return name##_new_with(tx, rx, &options);                                                 \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ name##_sender name##_sender_clone(const name##_sender *tx)                \
+    {                                                                                             \
+        name##_sender clone = {blz_sender_clone(&tx->raw)};                                       \
+        return clone;                                                                             \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ name##_receiver name##_receiver_clone(const name##_receiver *rx)          \
+    {                                                                                             \
+        name##_receiver clone = {blz_receiver_clone(&rx->raw)};                                   \
+        return clone;                                                                             \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ void name##_sender_drop(name##_sender *tx)                                \
+    {                                                                                             \
+        blz_sender_drop(&tx->raw);                                                                \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ void name##_receiver_drop(name##_receiver *rx)                            \
+    {                                                                                             \
+        blz_receiver_drop(&rx->raw);                                                              \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ void name##_sender_close(const name##_sender *tx)                         \
+    {                                                                                             \
+        blz_channel_close(tx->raw.channel);                                                       \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ void name##_receiver_close(const name##_receiver *rx)                     \
+    {                                                                                             \
+        blz_channel_close(rx->raw.channel);                                                       \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ BLZ_NODISCARD int name##_upgrade(const blz_weak_sender *weak,             \
+                                                         name##_sender *tx)                       \
+    {                                                                                             \
+        return blz_weak_sender_upgrade(weak, &tx->raw);                                           \
     }
 
-#define BLZ_CHANNEL_SEND_(name, type)                                                    \
-    BLZ_CHANNEL_INLINE_ int name##_try_send(const name##_sender *tx, type value)         \
-    {                                                                                    \
-        blz_slot_ slot = blz_channel_claim_(tx->raw.channel);                            \
-        if (blz_unlikely(!slot.elem))                                                    \
-            return blz_channel_send_slow_(tx->raw.channel, &value);                      \
-        *(type *)slot.elem = value;                                                      \
-        blz_channel_publish_(tx->raw.channel, slot);                                     \
-        return 0;                                                                        \
-    }                                                                                    \
-    static inline blz_poll name##_send_poll_(blz_future *future, blz_cx *cx)             \
-    {                                                                                    \
-        name##_op *op = (name##_op *)(void *)future;                                     \
-        blz_slot_ slot;                                                                  \
-        if (blz_likely(future->line == 0 && cx->budget > 0) &&                           \
-            (slot = blz_channel_claim_(op->op.channel)).elem) {                          \
-            cx->budget--;                                                                \
-            *(type *)slot.elem = op->value;                                              \
-            blz_channel_publish_(op->op.channel, slot);                                  \
-            return blz_future_done(future, 0);                                           \
-        }                                                                                \
-        return blz_channel_send_poll_(future, cx);                                       \
-    }                                                                                    \
-    BLZ_CHANNEL_INLINE_ blz_future *name##_send(name##_op *op, const name##_sender *tx,  \
-                                                type value)                              \
-    {                                                                                    \
-        static const blz_future_ops ops = {#name "_send", NULL, name##_send_poll_,       \
-                                           blz_channel_send_cancel_, blz_channel_look_}; \
-        op->value = value;                                                               \
-        return blz_channel_op_init_(&op->op, &ops, tx->raw.channel, &op->value);         \
-    }                                                                                    \
-    BLZ_CHANNEL_INLINE_ int name##_send_wait(const name##_sender *tx, type value)        \
-    {                                                                                    \
-        name##_op op;                                                                    \
-        return (int)blz_wait(name##_send(&op, tx, value));                               \
-    }                                                                                    \
-    BLZ_CHANNEL_INLINE_ void name##_permit_send(blz_permit *permit, type value)          \
-    {                                                                                    \
-        blz_slot_ slot = blz_permit_claim_(permit);                                      \
-        *(type *)slot.elem = value;                                                      \
-        blz_channel_publish_(permit->channel, slot);                                     \
+#define BLZ_CHANNEL_SEND_(name, type)                                                              \
+    BLZ_CHANNEL_INLINE_ BLZ_NODISCARD int name##_try_send(const name##_sender *tx, type value)     \
+    {                                                                                              \
+        blz_slot_ slot = blz_channel_claim_(tx->raw.channel);                                      \
+        if (blz_unlikely(!slot.elem))                                                              \
+            return blz_channel_send_slow_(tx->raw.channel, &value);                                \
+        *(type *)slot.elem = value;                                                                \
+        blz_channel_publish_(tx->raw.channel, slot);                                               \
+        return 0;                                                                                  \
+    }                                                                                              \
+    static inline blz_poll name##_send_poll_(blz_future *future, blz_cx *cx)                       \
+    {                                                                                              \
+        name##_op *op = (name##_op *)(void *)future;                                               \
+        blz_slot_ slot;                                                                            \
+        if (blz_likely(future->line == 0 && cx->budget > 0) &&                                     \
+            (slot = blz_channel_claim_(op->op.channel)).elem) {                                    \
+            cx->budget--;                                                                          \
+            *(type *)slot.elem = op->value;                                                        \
+            blz_channel_publish_(op->op.channel, slot);                                            \
+            return blz_future_done(future, 0);                                                     \
+        }                                                                                          \
+        return blz_channel_send_poll_(future, cx);                                                 \
+    }                                                                                              \
+    BLZ_CHANNEL_INLINE_ BLZ_NODISCARD blz_future *name##_send(name##_op *op,                       \
+                                                              const name##_sender *tx, type value) \
+    {                                                                                              \
+        static const blz_future_ops ops = {#name "_send", NULL, name##_send_poll_,                 \
+                                           blz_channel_send_cancel_, blz_channel_look_};           \
+        op->value = value;                                                                         \
+        return blz_channel_op_init_(&op->op, &ops, tx->raw.channel, &op->value);                   \
+    }                                                                                              \
+    BLZ_CHANNEL_INLINE_ int name##_send_wait(const name##_sender *tx, type value)                  \
+    {                                                                                              \
+        name##_op op;                                                                              \
+        return (int)blz_wait(name##_send(&op, tx, value));                                         \
+    }                                                                                              \
+    BLZ_CHANNEL_INLINE_ void name##_permit_send(blz_permit *permit, type value)                    \
+    {                                                                                              \
+        blz_slot_ slot = blz_permit_claim_(permit);                                                \
+        *(type *)slot.elem = value;                                                                \
+        blz_channel_publish_(permit->channel, slot);                                               \
     }
 
-#define BLZ_CHANNEL_RECV_(name, type)                                                     \
-    BLZ_CHANNEL_INLINE_ int name##_try_recv(const name##_receiver *rx, type *value)       \
-    {                                                                                     \
-        blz_slot_ slot = blz_channel_take_(rx->raw.channel);                              \
-        if (blz_unlikely(!slot.elem))                                                     \
-            return blz_channel_recv_slow_(rx->raw.channel, value);                        \
-        *value = *(type *)slot.elem;                                                      \
-        blz_channel_release_(rx->raw.channel, slot);                                      \
-        return 0;                                                                         \
-    }                                                                                     \
-    static inline blz_poll name##_recv_poll_(blz_future *future, blz_cx *cx)              \
-    {                                                                                     \
-        name##_op *op = (name##_op *)(void *)future;                                      \
-        blz_slot_ slot;                                                                   \
-        if (blz_likely(future->line == 0 && cx->budget > 0) &&                            \
-            (slot = blz_channel_take_(op->op.channel)).elem) {                            \
-            cx->budget--;                                                                 \
-            *(type *)op->op.elem = *(type *)slot.elem;                                    \
-            blz_channel_release_(op->op.channel, slot);                                   \
-            return blz_future_done(future, 0);                                            \
-        }                                                                                 \
-        return blz_channel_recv_poll_(future, cx);                                        \
-    }                                                                                     \
-    BLZ_CHANNEL_INLINE_ blz_future *name##_recv(name##_op *op, const name##_receiver *rx, \
-                                                type *value)                              \
-    {                                                                                     \
-        static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,        \
-                                           blz_channel_recv_cancel_, blz_channel_look_};  \
-        return blz_channel_op_init_(&op->op, &ops, rx->raw.channel, value);               \
-    }                                                                                     \
-    BLZ_CHANNEL_INLINE_ int name##_recv_wait(const name##_receiver *rx, type *value)      \
-    {                                                                                     \
-        name##_op op;                                                                     \
-        return (int)blz_wait(name##_recv(&op, rx, value));                                \
+#define BLZ_CHANNEL_RECV_(name, type)                                                             \
+    BLZ_CHANNEL_INLINE_ BLZ_NODISCARD int name##_try_recv(const name##_receiver *rx, type *value) \
+    {                                                                                             \
+        blz_slot_ slot = blz_channel_take_(rx->raw.channel);                                      \
+        if (blz_unlikely(!slot.elem))                                                             \
+            return blz_channel_recv_slow_(rx->raw.channel, value);                                \
+        *value = *(type *)slot.elem;                                                              \
+        blz_channel_release_(rx->raw.channel, slot);                                              \
+        return 0;                                                                                 \
+    }                                                                                             \
+    static inline blz_poll name##_recv_poll_(blz_future *future, blz_cx *cx)                      \
+    {                                                                                             \
+        name##_op *op = (name##_op *)(void *)future;                                              \
+        blz_slot_ slot;                                                                           \
+        if (blz_likely(future->line == 0 && cx->budget > 0) &&                                    \
+            (slot = blz_channel_take_(op->op.channel)).elem) {                                    \
+            cx->budget--;                                                                         \
+            *(type *)op->op.elem = *(type *)slot.elem;                                            \
+            blz_channel_release_(op->op.channel, slot);                                           \
+            return blz_future_done(future, 0);                                                    \
+        }                                                                                         \
+        return blz_channel_recv_poll_(future, cx);                                                \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ BLZ_NODISCARD blz_future *name##_recv(name##_op *op,                      \
+                                                              const name##_receiver *rx,          \
+                                                              type *value)                        \
+    {                                                                                             \
+        static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,                \
+                                           blz_channel_recv_cancel_, blz_channel_look_};          \
+        return blz_channel_op_init_(&op->op, &ops, rx->raw.channel, value);                       \
+    }                                                                                             \
+    BLZ_CHANNEL_INLINE_ int name##_recv_wait(const name##_receiver *rx, type *value)              \
+    {                                                                                             \
+        name##_op op;                                                                             \
+        return (int)blz_wait(name##_recv(&op, rx, value));                                        \
     }
 
-#define BLZ_CHANNEL_MANY_(name, type)                                                          \
-    BLZ_CHANNEL_INLINE_ blz_future *name##_recv_many(name##_op *op, const name##_receiver *rx, \
-                                                     type *values, uint32_t count)             \
-    {                                                                                          \
-        return blz_receiver_recv_many(&op->op, &rx->raw, values, count);                       \
-    }                                                                                          \
-    BLZ_CHANNEL_INLINE_ int64_t name##_try_recv_many(const name##_receiver *rx, type *values,  \
-                                                     uint32_t count)                           \
-    {                                                                                          \
-        return blz_receiver_try_recv_many(&rx->raw, values, count);                            \
+#define BLZ_CHANNEL_MANY_(name, type)                                                            \
+    BLZ_CHANNEL_INLINE_ BLZ_NODISCARD blz_future *name##_recv_many(name##_op *op,                \
+                                                                   const name##_receiver *rx,    \
+                                                                   type *values, uint32_t count) \
+    {                                                                                            \
+        return blz_receiver_recv_many(&op->op, &rx->raw, values, count);                         \
+    }                                                                                            \
+    BLZ_CHANNEL_INLINE_ BLZ_NODISCARD int64_t name##_try_recv_many(const name##_receiver *rx,    \
+                                                                   type *values, uint32_t count) \
+    {                                                                                            \
+        return blz_receiver_try_recv_many(&rx->raw, values, count);                              \
     }
 
 BLZ_END_DECLS

@@ -81,17 +81,20 @@ typedef blz_branches blz_select_op, blz_race_op, blz_join_op, blz_try_join_op;
  * Cancelled from outside: -ECANCELED, or the number of the first branch that ended otherwise.
  * -EINVAL: no branch.
  */
-BLZ_API blz_future *blz_select_array(blz_select_op *op, blz_future **branches, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_select_array(blz_select_op *op, blz_future **branches,
+                                                   size_t count);
 
 /*
  * The same in the order of the list: if several are ready at once the first of them is chosen. For
  * branches that matter more than others, such as a request to stop. One that is often ready keeps
  * those behind it waiting, for ever if it always is.
  */
-BLZ_API blz_future *blz_select_biased_array(blz_select_op *op, blz_future **branches, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_select_biased_array(blz_select_op *op, blz_future **branches,
+                                                          size_t count);
 
 /* blz_select_biased, by the name that says what it is for: who is first? */
-BLZ_API blz_future *blz_race_array(blz_race_op *op, blz_future **branches, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_race_array(blz_race_op *op, blz_future **branches,
+                                                 size_t count);
 
 /*
  * Awaits all: gives the number of those that ended with an error, so 0 means that all went well.
@@ -99,7 +102,8 @@ BLZ_API blz_future *blz_race_array(blz_race_op *op, blz_future **branches, size_
  *
  * Cancelled from outside: -ECANCELED if any branch ended with that; else as above.
  */
-BLZ_API blz_future *blz_join_array(blz_join_op *op, blz_future **branches, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_join_array(blz_join_op *op, blz_future **branches,
+                                                 size_t count);
 
 /*
  * Awaits all, as long as they go well: 0. As soon as one ends with an error the others are
@@ -110,7 +114,8 @@ BLZ_API blz_future *blz_join_array(blz_join_op *op, blz_future **branches, size_
  * Cancelled from outside: 0 if all went well nevertheless; else the first error that is not
  * -ECANCELED, or that.
  */
-BLZ_API blz_future *blz_try_join_array(blz_try_join_op *op, blz_future **branches, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_try_join_array(blz_try_join_op *op, blz_future **branches,
+                                                     size_t count);
 
 #ifndef __cplusplus
 
@@ -133,10 +138,9 @@ BLZ_API blz_future *blz_try_join_array(blz_try_join_op *op, blz_future **branche
     (BLZ_BRANCHES_LEN_(__VA_ARGS__) + \
      0 * sizeof(char[BLZ_BRANCHES_LEN_(__VA_ARGS__) <= BLZ_BRANCHES_COPIED ? 1 : -1]))
 
-static inline blz_future *blz_branches_copy_(blz_future *(*make)(blz_branches *, blz_future **,
-                                                                 size_t),
-                                             blz_branches *op, blz_future *const *branches,
-                                             size_t count)
+static inline BLZ_NODISCARD blz_future *blz_branches_copy_(
+    blz_future *(*make)(blz_branches *, blz_future **, size_t), blz_branches *op,
+    blz_future *const *branches, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         op->own[i] = branches[i];

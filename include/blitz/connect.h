@@ -70,12 +70,13 @@ typedef struct blz_connect_op {
  * until the first poll. At most 16 attempts are under way at a time; further addresses wait until
  * one of them has failed. Interruptible. [task]
  */
-BLZ_API blz_future *blz_connect(blz_connect_op *op, blz_tcp *conn, const char *target,
-                                int64_t timeout_ns);
+BLZ_API BLZ_NODISCARD blz_future *blz_connect(blz_connect_op *op, blz_tcp *conn, const char *target,
+                                              int64_t timeout_ns);
 
 /* The same with options, which are copied; NULL: the default ones. */
-BLZ_API blz_future *blz_connect_with(blz_connect_op *op, blz_tcp *conn, const char *target,
-                                     const blz_connect_options *options);
+BLZ_API BLZ_NODISCARD blz_future *blz_connect_with(blz_connect_op *op, blz_tcp *conn,
+                                                   const char *target,
+                                                   const blz_connect_options *options);
 
 BLZ_END_DECLS
 #endif

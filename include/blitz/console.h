@@ -68,7 +68,7 @@ BLZ_API BLZ_NODISCARD int blz_console_new(blz_console **console, blz_rt *rt,
  * Starts a console that shows `rt` and ends with it. `address` NULL is the default address. Results
  * as of blz_console_new. [any thread]
  */
-BLZ_API int blz_console_start(blz_rt *rt, const char *address);
+BLZ_API BLZ_NODISCARD int blz_console_start(blz_rt *rt, const char *address);
 
 /* Where it listens: tells the port if that was 0. [any thread] */
 BLZ_API void blz_console_addr(const blz_console *console, blz_addr *addr);

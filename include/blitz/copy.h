@@ -53,8 +53,8 @@ typedef struct blz_copy_op {
  * reading or writing says. op->done says how many bytes were written, whatever the result. The
  * options are copied; NULL: the defaults. [task]
  */
-BLZ_API blz_future *blz_copy(blz_copy_op *op, blz_stream from, blz_stream to,
-                             const blz_copy_options *options);
+BLZ_API BLZ_NODISCARD blz_future *blz_copy(blz_copy_op *op, blz_stream from, blz_stream to,
+                                           const blz_copy_options *options);
 
 /* The future of blz_copy_both. */
 typedef struct blz_copy_both_op {
@@ -68,8 +68,8 @@ typedef struct blz_copy_both_op {
  * one, and the opposite direction goes on. The first error ends both: it is the result.
  * -ETIMEDOUT: nothing moved for as long as the options allow. Nothing is closed. [task]
  */
-BLZ_API blz_future *blz_copy_both(blz_copy_both_op *op, blz_stream a, blz_stream b,
-                                  const blz_copy_options *options);
+BLZ_API BLZ_NODISCARD blz_future *blz_copy_both(blz_copy_both_op *op, blz_stream a, blz_stream b,
+                                                const blz_copy_options *options);
 
 BLZ_END_DECLS
 #endif

@@ -121,13 +121,13 @@ typedef struct blz_dns {
  * is overwritten: empty, until there is a result. Errors: above. Interruptible: the await ends at
  * once, the resolver goes on by itself and nobody sees what it finds. [task]
  */
-BLZ_API blz_future *blz_lookup(blz_dns *op, blz_addrs *addrs, const char *host, const char *service,
-                               const blz_lookup_hints *hints);
+BLZ_API BLZ_NODISCARD blz_future *blz_lookup(blz_dns *op, blz_addrs *addrs, const char *host,
+                                             const char *service, const blz_lookup_hints *hints);
 
 /* The same for texts that have a length and no final NUL. */
-BLZ_API blz_future *blz_lookup_n(blz_dns *op, blz_addrs *addrs, const char *host, size_t host_len,
-                                 const char *service, size_t service_len,
-                                 const blz_lookup_hints *hints);
+BLZ_API BLZ_NODISCARD blz_future *blz_lookup_n(blz_dns *op, blz_addrs *addrs, const char *host,
+                                               size_t host_len, const char *service,
+                                               size_t service_len, const blz_lookup_hints *hints);
 
 BLZ_END_DECLS
 #endif

@@ -74,9 +74,9 @@ BLZ_API int blz_fd_detach(blz_fd *handle);
  * any number of tasks, may be in flight; one that is ready wakes all of them. -EBADF: stale, or
  * closed behind our back; -ECANCELED: detached. Interruptible. [task]
  */
-BLZ_API blz_future *blz_fd_wait(blz_io *io, const blz_fd *handle, unsigned events);
-BLZ_API blz_future *blz_fd_readable(blz_io *io, const blz_fd *handle);
-BLZ_API blz_future *blz_fd_writable(blz_io *io, const blz_fd *handle);
+BLZ_API BLZ_NODISCARD blz_future *blz_fd_wait(blz_io *io, const blz_fd *handle, unsigned events);
+BLZ_API BLZ_NODISCARD blz_future *blz_fd_readable(blz_io *io, const blz_fd *handle);
+BLZ_API BLZ_NODISCARD blz_future *blz_fd_writable(blz_io *io, const blz_fd *handle);
 
 /* A call that is repeated until it does not block. */
 typedef struct blz_fd_op {
@@ -95,8 +95,8 @@ typedef struct blz_fd_op {
  * call would have blocked; otherwise it is called for ever. Interruptible: fn is not called once
  * this is cancelled, or detached. [task]
  */
-BLZ_API blz_future *blz_fd_io(blz_fd_op *op, const blz_fd *handle, unsigned direction,
-                              int64_t (*fn)(void *arg), void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_fd_io(blz_fd_op *op, const blz_fd *handle, unsigned direction,
+                                            int64_t (*fn)(void *arg), void *arg);
 
 /* ---- Sets ---- */
 
@@ -163,7 +163,8 @@ typedef struct blz_fdset_wait_op {
  * descriptor that is new cannot be waited for; the next wait tries again. Interruptible; nothing is
  * lost by that. One wait at a time. [task]
  */
-BLZ_API blz_future *blz_fdset_wait(blz_fdset_wait_op *op, blz_fdset *set, int64_t deadline_ns);
+BLZ_API BLZ_NODISCARD blz_future *blz_fdset_wait(blz_fdset_wait_op *op, blz_fdset *set,
+                                                 int64_t deadline_ns);
 
 /*
  * The next one that is ready, or false. Does not wait. Readiness is a level: what has been reported
@@ -177,7 +178,7 @@ BLZ_API bool blz_fdset_next(blz_fdset *set, blz_fdset_event *event);
  * goes, and while the descriptors are still open; awaiting it works in a cancelled task, too. It
  * waits until the kernel has let go of everything, which takes no time. [task]
  */
-BLZ_API blz_future *blz_fdset_close(blz_fdset_wait_op *op, blz_fdset *set);
+BLZ_API BLZ_NODISCARD blz_future *blz_fdset_close(blz_fdset_wait_op *op, blz_fdset *set);
 
 BLZ_END_DECLS
 #endif

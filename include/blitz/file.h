@@ -72,11 +72,11 @@ typedef struct blz_open_options {
  * until it is ready; the options are copied, but `at` is used at the first poll. `beneath` needs
  * Linux 5.6, -ENOTSUP before that. Cancelled: gives -ECANCELED, and never a descriptor. [task]
  */
-BLZ_API blz_future *blz_file_open(blz_io *io, blz_file *file, const char *path,
-                                  const blz_open_options *options);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_open(blz_io *io, blz_file *file, const char *path,
+                                                const blz_open_options *options);
 
 /* The same to write: a new file, or an empty one in the place of what was in it. [task] */
-BLZ_API blz_future *blz_file_create(blz_io *io, blz_file *file, const char *path);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_create(blz_io *io, blz_file *file, const char *path);
 
 /*
  * Closes it; *file is none afterwards. Operations in flight go on, and the descriptor goes when the
@@ -94,7 +94,7 @@ BLZ_API BLZ_NODISCARD int blz_file_from_fd(blz_file *file, blz_rt *rt, int fd);
 
 /* Gives the descriptor back to the caller. -EBUSY: operations are in flight; -EBADF. [any thread]
  */
-BLZ_API int blz_file_into_fd(blz_file *file);
+BLZ_API BLZ_NODISCARD int blz_file_into_fd(blz_file *file);
 
 /* ---- Reading [task] ---- */
 
@@ -103,18 +103,21 @@ BLZ_API int blz_file_into_fd(blz_file *file);
  * read_exact goes on until all is there: `len`, or -ENODATA if the file ends before (`done` tells
  * where).
  */
-BLZ_API blz_future *blz_file_read(blz_io *io, const blz_file *file, void *buf, size_t len);
-BLZ_API blz_future *blz_file_read_exact(blz_io *io, const blz_file *file, void *buf, size_t len);
-BLZ_API blz_future *blz_file_readv(blz_io *io, const blz_file *file, const blz_iovec *iov,
-                                   size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_read(blz_io *io, const blz_file *file, void *buf,
+                                                size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_read_exact(blz_io *io, const blz_file *file, void *buf,
+                                                      size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_readv(blz_io *io, const blz_file *file,
+                                                 const blz_iovec *iov, size_t count);
 
 /* The same at an offset; the position is not used and does not change. -EINVAL: negative. */
-BLZ_API blz_future *blz_file_read_at(blz_io *io, const blz_file *file, void *buf, size_t len,
-                                     int64_t offset);
-BLZ_API blz_future *blz_file_read_exact_at(blz_io *io, const blz_file *file, void *buf, size_t len,
-                                           int64_t offset);
-BLZ_API blz_future *blz_file_readv_at(blz_io *io, const blz_file *file, const blz_iovec *iov,
-                                      size_t count, int64_t offset);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_read_at(blz_io *io, const blz_file *file, void *buf,
+                                                   size_t len, int64_t offset);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_read_exact_at(blz_io *io, const blz_file *file,
+                                                         void *buf, size_t len, int64_t offset);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_readv_at(blz_io *io, const blz_file *file,
+                                                    const blz_iovec *iov, size_t count,
+                                                    int64_t offset);
 
 /* ---- Writing [task] ---- */
 
@@ -122,19 +125,22 @@ BLZ_API blz_future *blz_file_readv_at(blz_io *io, const blz_file *file, const bl
  * Writes at the position: the number of bytes, which may be less than `len`. write_all goes on
  * until all is written: `len`, or an error, and `done` says how much was.
  */
-BLZ_API blz_future *blz_file_write(blz_io *io, const blz_file *file, const void *buf, size_t len);
-BLZ_API blz_future *blz_file_write_all(blz_io *io, const blz_file *file, const void *buf,
-                                       size_t len);
-BLZ_API blz_future *blz_file_writev(blz_io *io, const blz_file *file, const blz_iovec *iov,
-                                    size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_write(blz_io *io, const blz_file *file, const void *buf,
+                                                 size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_write_all(blz_io *io, const blz_file *file,
+                                                     const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_writev(blz_io *io, const blz_file *file,
+                                                  const blz_iovec *iov, size_t count);
 
 /* The same at an offset. A file that was opened to append is written at its end all the same. */
-BLZ_API blz_future *blz_file_write_at(blz_io *io, const blz_file *file, const void *buf, size_t len,
-                                      int64_t offset);
-BLZ_API blz_future *blz_file_write_all_at(blz_io *io, const blz_file *file, const void *buf,
-                                          size_t len, int64_t offset);
-BLZ_API blz_future *blz_file_writev_at(blz_io *io, const blz_file *file, const blz_iovec *iov,
-                                       size_t count, int64_t offset);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_write_at(blz_io *io, const blz_file *file,
+                                                    const void *buf, size_t len, int64_t offset);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_write_all_at(blz_io *io, const blz_file *file,
+                                                        const void *buf, size_t len,
+                                                        int64_t offset);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_writev_at(blz_io *io, const blz_file *file,
+                                                     const blz_iovec *iov, size_t count,
+                                                     int64_t offset);
 
 /* ---- The position ---- */
 
@@ -153,22 +159,22 @@ BLZ_API blz_stream blz_file_stream(const blz_file *file);
 /* ---- Size and safety [task] ---- */
 
 /* Makes it that long: what is more is cut off, what is less is filled with zeros. 0 */
-BLZ_API blz_future *blz_file_set_len(blz_io *io, const blz_file *file, int64_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_set_len(blz_io *io, const blz_file *file, int64_t len);
 
 /*
  * Reserves room on the disk, so that writing there cannot fail for want of it; the file becomes
  * longer if need be, unless `keep_len`. 0; -EOPNOTSUPP: this file system cannot; -ENOSPC.
  */
-BLZ_API blz_future *blz_file_allocate(blz_io *io, const blz_file *file, int64_t offset, int64_t len,
-                                      bool keep_len);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_allocate(blz_io *io, const blz_file *file,
+                                                    int64_t offset, int64_t len, bool keep_len);
 
 /*
  * Waits until everything that was written before is safe on the disk; sync_data leaves out what is
  * not needed to read it again, such as times. 0; -EIO: some of it is lost, and will not be reported
  * again.
  */
-BLZ_API blz_future *blz_file_sync(blz_io *io, const blz_file *file);
-BLZ_API blz_future *blz_file_sync_data(blz_io *io, const blz_file *file);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_sync(blz_io *io, const blz_file *file);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_sync_data(blz_io *io, const blz_file *file);
 
 /* ---- What is known of a file ---- */
 
@@ -200,18 +206,20 @@ typedef struct blz_metadata {
 } blz_metadata;
 
 /* Fills in *out: 0. [task] */
-BLZ_API blz_future *blz_file_metadata(blz_io *io, const blz_file *file, blz_metadata *out);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_metadata(blz_io *io, const blz_file *file,
+                                                    blz_metadata *out);
 
 /* Changes the permissions. 0 [task] */
-BLZ_API blz_future *blz_file_set_mode(blz_io *io, const blz_file *file, unsigned mode);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_set_mode(blz_io *io, const blz_file *file,
+                                                    unsigned mode);
 
 /* Instead of a time. */
 #define BLZ_TIME_NOW  INT64_MAX /* that of the system */
 #define BLZ_TIME_KEEP INT64_MIN /* leave it as it is */
 
 /* Sets when it was read and written last. 0 [task] */
-BLZ_API blz_future *blz_file_set_times(blz_io *io, const blz_file *file, int64_t accessed_ns,
-                                       int64_t modified_ns);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_set_times(blz_io *io, const blz_file *file,
+                                                     int64_t accessed_ns, int64_t modified_ns);
 
 /* ---- Locks ---- */
 
@@ -233,13 +241,13 @@ typedef struct blz_file_lock_op {
  * for, by asking again every few milliseconds. Interruptible: -ECANCELED, and then this call has
  * not locked it. [task]
  */
-BLZ_API blz_future *blz_file_lock(blz_file_lock_op *op, const blz_file *file);
-BLZ_API blz_future *blz_file_lock_shared(blz_file_lock_op *op, const blz_file *file);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_lock(blz_file_lock_op *op, const blz_file *file);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_lock_shared(blz_file_lock_op *op, const blz_file *file);
 
 /* The same without waiting: -EWOULDBLOCK if another holds it. [task] */
-BLZ_API blz_future *blz_file_try_lock(blz_io *io, const blz_file *file);
-BLZ_API blz_future *blz_file_try_lock_shared(blz_io *io, const blz_file *file);
-BLZ_API blz_future *blz_file_unlock(blz_io *io, const blz_file *file);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_try_lock(blz_io *io, const blz_file *file);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_try_lock_shared(blz_io *io, const blz_file *file);
+BLZ_API BLZ_NODISCARD blz_future *blz_file_unlock(blz_io *io, const blz_file *file);
 
 BLZ_END_DECLS
 #endif

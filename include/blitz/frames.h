@@ -69,7 +69,7 @@ BLZ_API int blz_frames_take(blz_frames *frames, blz_view *frame);
  * stream is at its end, and has no more frames. -ENOMEM, or what reading the stream says.
  * Interruptible, if the stream is: nothing is lost, and both may be called again. [task]
  */
-BLZ_API blz_future *blz_frames_more(blz_frames *frames);
+BLZ_API BLZ_NODISCARD blz_future *blz_frames_more(blz_frames *frames);
 
 /* Bytes behind the last frame that was taken, for another protocol; blz_frames_free takes them. */
 BLZ_API blz_view blz_frames_rest(const blz_frames *frames);
@@ -90,8 +90,9 @@ typedef struct blz_frame_op {
  * nothing was written; or what the stream says. After that, or when it is cancelled, a part of the
  * frame may have been taken (writer->done): nothing more can be said on this stream then. [task]
  */
-BLZ_API blz_future *blz_writer_frame(blz_frame_op *op, blz_writer *writer, const blz_codec *codec,
-                                     const void *prefix, const void *payload, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_writer_frame(blz_frame_op *op, blz_writer *writer,
+                                                   const blz_codec *codec, const void *prefix,
+                                                   const void *payload, size_t len);
 
 BLZ_END_DECLS
 #endif

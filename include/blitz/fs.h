@@ -69,13 +69,15 @@ BLZ_API void blz_bytes_free(blz_bytes *bytes);
  * Reads a file: the number of bytes, and *out, which must be freed. *out is none after an error.
  * -EFBIG: it is longer than `limit`; -ENOMEM.
  */
-BLZ_API blz_future *blz_fs_read(blz_fs_op *op, const char *path, blz_bytes *out, size_t limit);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_read(blz_fs_op *op, const char *path, blz_bytes *out,
+                                              size_t limit);
 
 /*
  * Makes a file of these bytes, in the place of what was in it: 0. After an error or a cancellation
  * the file may have a part of them.
  */
-BLZ_API blz_future *blz_fs_write(blz_fs_op *op, const char *path, const void *data, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_write(blz_fs_op *op, const char *path, const void *data,
+                                               size_t len);
 
 /*
  * Replaces a file by one with these bytes, so that other processes see the old file or the new one,
@@ -89,8 +91,8 @@ BLZ_API blz_future *blz_fs_write(blz_fs_op *op, const char *path, const void *da
  * A process that is killed in between leaves a file `.blitz-` and 16 hexadecimal digits in the
  * directory, and so does a power cut. See blz_fs_remove_unfinished.
  */
-BLZ_API blz_future *blz_fs_write_atomic(blz_fs_op *op, const char *path, const void *data,
-                                        size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_write_atomic(blz_fs_op *op, const char *path,
+                                                      const void *data, size_t len);
 
 /*
  * Removes the files that atomic writes of killed processes have left in a directory: how many. For
@@ -99,10 +101,11 @@ BLZ_API blz_future *blz_fs_write_atomic(blz_fs_op *op, const char *path, const v
  * other machines, call it only while none of them writes there. What is removed before an error or
  * a cancellation is gone.
  */
-BLZ_API blz_future *blz_fs_remove_unfinished(blz_fs_op *op, const char *dir);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_remove_unfinished(blz_fs_op *op, const char *dir);
 
 /* Adds these bytes to the end of a file, which is made if there is none: 0. */
-BLZ_API blz_future *blz_fs_append(blz_fs_op *op, const char *path, const void *data, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_append(blz_fs_op *op, const char *path, const void *data,
+                                                size_t len);
 
 /*
  * Copies what is in a file, and its permissions: the number of bytes. Set-user-ID is copied only if
@@ -110,35 +113,39 @@ BLZ_API blz_future *blz_fs_append(blz_fs_op *op, const char *path, const void *d
  * system can, the two share their blocks. -EINVAL: both are the same file, or `from` is no regular
  * one. After an error or a cancellation `to` may have a part.
  */
-BLZ_API blz_future *blz_fs_copy(blz_fs_op *op, const char *from, const char *to);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_copy(blz_fs_op *op, const char *from, const char *to);
 
 /* ---- Paths [task] ---- */
 
 /* Fills in *out: 0. The second does not follow a symbolic link. */
-BLZ_API blz_future *blz_fs_metadata(blz_fs_op *op, const char *path, blz_metadata *out);
-BLZ_API blz_future *blz_fs_link_metadata(blz_fs_op *op, const char *path, blz_metadata *out);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_metadata(blz_fs_op *op, const char *path,
+                                                  blz_metadata *out);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_link_metadata(blz_fs_op *op, const char *path,
+                                                       blz_metadata *out);
 
 /* 1: there is something, 0: there is nothing; or an error, and nothing is known. */
-BLZ_API blz_future *blz_fs_exists(blz_fs_op *op, const char *path);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_exists(blz_fs_op *op, const char *path);
 
 /* Change permissions and times, as with files: 0. */
-BLZ_API blz_future *blz_fs_set_mode(blz_fs_op *op, const char *path, unsigned mode);
-BLZ_API blz_future *blz_fs_set_times(blz_fs_op *op, const char *path, int64_t accessed_ns,
-                                     int64_t modified_ns);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_set_mode(blz_fs_op *op, const char *path, unsigned mode);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_set_times(blz_fs_op *op, const char *path,
+                                                   int64_t accessed_ns, int64_t modified_ns);
 
 /* Moves within a file system; `to` is replaced. 0 */
-BLZ_API blz_future *blz_fs_rename(blz_fs_op *op, const char *from, const char *to);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_rename(blz_fs_op *op, const char *from, const char *to);
 
 /* Removes a file or a symbolic link: 0; -EISDIR. */
-BLZ_API blz_future *blz_fs_remove(blz_fs_op *op, const char *path);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_remove(blz_fs_op *op, const char *path);
 
 /* Another name for a file; a symbolic link with that text. 0 */
-BLZ_API blz_future *blz_fs_hard_link(blz_fs_op *op, const char *path, const char *name);
-BLZ_API blz_future *blz_fs_symlink(blz_fs_op *op, const char *text, const char *name);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_hard_link(blz_fs_op *op, const char *path,
+                                                   const char *name);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_symlink(blz_fs_op *op, const char *text, const char *name);
 
 /* The text of a symbolic link; a path without links, "." and "..". Both must be freed. 0 */
-BLZ_API blz_future *blz_fs_read_link(blz_fs_op *op, const char *path, blz_bytes *out);
-BLZ_API blz_future *blz_fs_canonicalize(blz_fs_op *op, const char *path, blz_bytes *out);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_read_link(blz_fs_op *op, const char *path, blz_bytes *out);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_canonicalize(blz_fs_op *op, const char *path,
+                                                      blz_bytes *out);
 
 /* ---- Directories [task] ---- */
 
@@ -146,16 +153,17 @@ BLZ_API blz_future *blz_fs_canonicalize(blz_fs_op *op, const char *path, blz_byt
  * Makes a directory: 0. The second makes those above it as well, and one that is there is fine. The
  * mode is that of new ones, before the umask; 0777 as a rule.
  */
-BLZ_API blz_future *blz_fs_create_dir(blz_fs_op *op, const char *path, unsigned mode);
-BLZ_API blz_future *blz_fs_create_dir_all(blz_fs_op *op, const char *path, unsigned mode);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_create_dir(blz_fs_op *op, const char *path, unsigned mode);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_create_dir_all(blz_fs_op *op, const char *path,
+                                                        unsigned mode);
 
 /*
  * Removes an empty directory; a directory and all that is in it. 0. Symbolic links are removed, and
  * never followed, whatever others do meanwhile. -ENOTDIR: it is a link, or a file. It goes on until
  * the first error, or a cancellation; what is removed is gone. Each level takes a descriptor.
  */
-BLZ_API blz_future *blz_fs_remove_dir(blz_fs_op *op, const char *path);
-BLZ_API blz_future *blz_fs_remove_dir_all(blz_fs_op *op, const char *path);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_remove_dir(blz_fs_op *op, const char *path);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_remove_dir_all(blz_fs_op *op, const char *path);
 
 /* A directory that is being listed; belongs to one task. All zero: none. */
 typedef struct blz_dir {
@@ -173,8 +181,8 @@ typedef struct blz_dir_entry {
  * Opens a directory: 0. Then gives its entries one after the other, in no order and without "." and
  * "..": 1 and *entry, or 0 at the end. Many are fetched at a time, so most are ready at once.
  */
-BLZ_API blz_future *blz_dir_open(blz_fs_op *op, blz_dir *dir, const char *path);
-BLZ_API blz_future *blz_dir_next(blz_fs_op *op, blz_dir *dir, blz_dir_entry *entry);
+BLZ_API BLZ_NODISCARD blz_future *blz_dir_open(blz_fs_op *op, blz_dir *dir, const char *path);
+BLZ_API BLZ_NODISCARD blz_future *blz_dir_next(blz_fs_op *op, blz_dir *dir, blz_dir_entry *entry);
 
 /*
  * Takes over the descriptor of an open directory, to list what has not been listed by it yet (`rt`
@@ -192,14 +200,14 @@ BLZ_API void blz_dir_close(blz_dir *dir);
  * A file without a name, to read and write, that is gone when it is closed: 0 and *file. `dir`
  * NULL: $TMPDIR, or /tmp. A program that has more privileges than its caller ignores $TMPDIR.
  */
-BLZ_API blz_future *blz_fs_temp_file(blz_fs_op *op, blz_file *file, const char *dir);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_temp_file(blz_fs_op *op, blz_file *file, const char *dir);
 
 /*
  * A new directory for this user alone, with a name that begins with `prefix`: 0 and its path, which
  * must be freed. Removing it is the caller's.
  */
-BLZ_API blz_future *blz_fs_temp_dir(blz_fs_op *op, blz_bytes *path, const char *dir,
-                                    const char *prefix);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_temp_dir(blz_fs_op *op, blz_bytes *path, const char *dir,
+                                                  const char *prefix);
 
 /* ---- Changes ---- */
 
@@ -243,8 +251,8 @@ BLZ_API void blz_fs_watch_close(blz_fs_watch *watch);
  * Watches a file, or a directory and what is directly in it, as well: its id. The same one again
  * changes what is waited for. -ENOENT, -ENOSPC: the system's limit. [task]
  */
-BLZ_API blz_future *blz_fs_watch_add(blz_fs_op *op, blz_fs_watch *watch, const char *path,
-                                     uint32_t events);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_watch_add(blz_fs_op *op, blz_fs_watch *watch,
+                                                   const char *path, uint32_t events);
 
 /* Watches it no more; BLZ_FS_GONE is reported. 0, -ENOENT: no such id. [task] */
 BLZ_API int blz_fs_watch_remove(blz_fs_watch *watch, int id);
@@ -253,7 +261,8 @@ BLZ_API int blz_fs_watch_remove(blz_fs_watch *watch, int id);
  * Waits for a change: 1 and *change. One wait at a time. Interruptible; no change is lost by that.
  * [task]
  */
-BLZ_API blz_future *blz_fs_watch_next(blz_io *io, blz_fs_watch *watch, blz_fs_change *change);
+BLZ_API BLZ_NODISCARD blz_future *blz_fs_watch_next(blz_io *io, blz_fs_watch *watch,
+                                                    blz_fs_change *change);
 
 BLZ_END_DECLS
 #endif

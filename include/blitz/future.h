@@ -233,16 +233,16 @@ BLZ_API void blz_future_cancel(blz_future *future, blz_cx *cx);
 /* ---- Small futures ---- */
 
 /* Ready with a value. */
-BLZ_API blz_future *blz_ready(blz_future *op, int64_t value);
+BLZ_API BLZ_NODISCARD blz_future *blz_ready(blz_future *op, int64_t value);
 
 /*
  * Never ready; ends when cancelled. Interruptible. For a task that waits for its cancellation: a
  * poll function that returns BLZ_PENDING and keeps no waker is a panic in debug builds.
  */
-BLZ_API blz_future *blz_pending(blz_future *op);
+BLZ_API BLZ_NODISCARD blz_future *blz_pending(blz_future *op);
 
 /* Lets other tasks run, and the I/O driver look for events. */
-BLZ_API blz_future *blz_yield(blz_future *op);
+BLZ_API BLZ_NODISCARD blz_future *blz_yield(blz_future *op);
 
 /* Calls fn(arg) at its first poll, and is ready with what it returns. */
 typedef struct blz_lazy {
@@ -250,7 +250,7 @@ typedef struct blz_lazy {
     int64_t (*fn)(void *arg);
     void *arg;
 } blz_lazy;
-BLZ_API blz_future *blz_lazy_init(blz_lazy *op, int64_t (*fn)(void *arg), void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_lazy_init(blz_lazy *op, int64_t (*fn)(void *arg), void *arg);
 
 /* Awaits `inner`, and is ready with fn(arg, its result). */
 typedef struct blz_map {
@@ -258,8 +258,8 @@ typedef struct blz_map {
     int64_t (*fn)(void *arg, int64_t result);
     void *arg;
 } blz_map;
-BLZ_API blz_future *blz_map_init(blz_map *op, blz_future *inner,
-                                 int64_t (*fn)(void *arg, int64_t result), void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_map_init(blz_map *op, blz_future *inner,
+                                               int64_t (*fn)(void *arg, int64_t result), void *arg);
 
 /*
  * Awaits `inner`, then the future that fn(arg, its result) returns; NULL ends with that result.
@@ -270,8 +270,9 @@ typedef struct blz_then {
     blz_future *(*fn)(void *arg, int64_t result);
     void *arg;
 } blz_then;
-BLZ_API blz_future *blz_then_init(blz_then *op, blz_future *inner,
-                                  blz_future *(*fn)(void *arg, int64_t result), void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_then_init(blz_then *op, blz_future *inner,
+                                                blz_future *(*fn)(void *arg, int64_t result),
+                                                void *arg);
 
 /*
  * A future on the heap: for recursion, and for children whose type the frame does not know. The
@@ -282,7 +283,7 @@ typedef struct blz_box {
     blz_future future;
     size_t size;
 } blz_box;
-BLZ_API blz_future *blz_box_init(blz_box *op, const void *frame, size_t size);
+BLZ_API BLZ_NODISCARD blz_future *blz_box_init(blz_box *op, const void *frame, size_t size);
 
 /* ---- Waiting on a thread of your own ---- */
 

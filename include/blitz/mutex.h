@@ -68,7 +68,7 @@ BLZ_API BLZ_NODISCARD int blz_mutex_try_lock(blz_mutex *mutex);
  * Awaits the mutex: 0. Interruptible: a cancelled one does not have it, unless it had been handed
  * over before: then it ends with 0.
  */
-BLZ_API blz_future *blz_mutex_lock(blz_mutex_op *op, blz_mutex *mutex);
+BLZ_API BLZ_NODISCARD blz_future *blz_mutex_lock(blz_mutex_op *op, blz_mutex *mutex);
 
 /* The same, for a thread that may sleep. -EDEADLK on a worker. [any thread but a worker] */
 static inline int64_t blz_mutex_lock_wait(blz_mutex *mutex)

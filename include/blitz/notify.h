@@ -7,8 +7,11 @@
  *     push(&queue, item);                                             // producer, any thread
  *     blz_notify_one(&ready);
  *
- *     while (!pop(&queue, &self->item))                               // the one consumer, a task
+ *     while (!pop(&queue, &self->item)) {                             // the one consumer, a task
  *         BLZ_AWAIT(self->rc, blz_notify_await(&self->wait, &ready));
+ *         if (self->rc < 0)                                           // cancelled
+ *             goto out;
+ *     }
  *
  * It holds at most one permit. blz_notify_one gives it to the task that has waited longest, or
  * stores it for the next that comes; a second one that nobody fetches changes nothing. So one
@@ -16,13 +19,15 @@
  * *enable* their wait before they look, because two permits do not add up:
  *
  *     for (;;) {
- *         blz_notify_await(&self->wait, &ready);
+ *         self->next = blz_notify_await(&self->wait, &ready);
  *         blz_notify_enable(&self->wait);                             // waits from here on
  *         if (pop(&queue, &self->item)) {
  *             blz_notify_disable(&self->wait);                        // no need to
  *             break;
  *         }
- *         BLZ_AWAIT(self->rc, &self->wait.future);
+ *         BLZ_AWAIT(self->rc, self->next);
+ *         if (self->rc < 0)                                           // cancelled
+ *             break;
  *     }
  *
  * What was done before a notification is seen by the task that gets it.
@@ -86,7 +91,7 @@ BLZ_API int blz_notify_try_wait(blz_notify *notify);
  * Awaits a notification: 0. Interruptible: -ECANCELED, and the notification, if it came at the
  * same time, goes to another; or 0 if that was one for all. [task]
  */
-BLZ_API blz_future *blz_notify_await(blz_notify_op *op, blz_notify *notify);
+BLZ_API BLZ_NODISCARD blz_future *blz_notify_await(blz_notify_op *op, blz_notify *notify);
 
 /*
  * Waits from now on, though the future is only awaited later: true if it is ready already. Before

@@ -73,7 +73,7 @@ BLZ_API int blz_once_set(blz_once *once, int64_t value);
  * Interruptible while it waits: -ECANCELED. While it makes the value a cancellation goes to `make`.
  * [task]
  */
-BLZ_API blz_future *blz_once_get(blz_once_op *op, blz_once *once, blz_future *make);
+BLZ_API BLZ_NODISCARD blz_future *blz_once_get(blz_once_op *op, blz_once *once, blz_future *make);
 
 /* The same on a thread: `make` is polled here (blz_wait). -EDEADLK on a worker. */
 static inline int64_t blz_once_get_wait(blz_once *once, blz_future *make)

@@ -73,7 +73,7 @@ BLZ_API bool blz_oneshot_is_closed(const blz_oneshot *channel);
  * and never at the moment of sending: that aborts with a sentence. Interruptible; the channel is
  * as it was. [task, before sending]
  */
-BLZ_API blz_future *blz_oneshot_closed(blz_oneshot_op *op, blz_oneshot *channel);
+BLZ_API BLZ_NODISCARD blz_future *blz_oneshot_closed(blz_oneshot_op *op, blz_oneshot *channel);
 
 /* The same on a thread of your own. [any thread but a worker] */
 static inline int blz_oneshot_closed_wait(blz_oneshot *channel)
@@ -90,7 +90,8 @@ static inline int blz_oneshot_closed_wait(blz_oneshot *channel)
  * does not want to closes. On a closed channel it waits for the sender, and gives -EPIPE as soon as
  * that is through: await it shielded before the memory goes. [task]
  */
-BLZ_API blz_future *blz_oneshot_recv(blz_oneshot_op *op, blz_oneshot *channel, int64_t *value);
+BLZ_API BLZ_NODISCARD blz_future *blz_oneshot_recv(blz_oneshot_op *op, blz_oneshot *channel,
+                                                   int64_t *value);
 
 /* The same on a thread of your own. [any thread but a worker] */
 static inline int blz_oneshot_recv_wait(blz_oneshot *channel, int64_t *value)
@@ -100,7 +101,7 @@ static inline int blz_oneshot_recv_wait(blz_oneshot *channel, int64_t *value)
 }
 
 /* 0 and *value, -EAGAIN: not yet, -EPIPE: never. [any thread] */
-BLZ_API int blz_oneshot_try_recv(blz_oneshot *channel, int64_t *value);
+BLZ_API BLZ_NODISCARD int blz_oneshot_try_recv(blz_oneshot *channel, int64_t *value);
 
 /*
  * Closes: a later send gets -EPIPE, and whoever awaits blz_oneshot_closed is woken. True: the
@@ -158,7 +159,8 @@ static inline void blz_oneshot_sender_drop(blz_oneshot_sender *sender)
 BLZ_API void blz_oneshot_receiver_drop(blz_oneshot_receiver *receiver);
 
 /* As the functions without `sender` or `receiver` in their names. */
-static inline blz_future *blz_oneshot_sender_closed(blz_oneshot_op *op, blz_oneshot_sender *sender)
+static inline BLZ_NODISCARD blz_future *blz_oneshot_sender_closed(blz_oneshot_op *op,
+                                                                  blz_oneshot_sender *sender)
 {
     return blz_oneshot_closed(op, sender->channel);
 }
@@ -176,8 +178,9 @@ static inline bool blz_oneshot_sender_is_closed(const blz_oneshot_sender *sender
 }
 
 /* As blz_oneshot_recv. [task] */
-static inline blz_future *blz_oneshot_receiver_recv(blz_oneshot_op *op,
-                                                    blz_oneshot_receiver *receiver, int64_t *value)
+static inline BLZ_NODISCARD blz_future *blz_oneshot_receiver_recv(blz_oneshot_op *op,
+                                                                  blz_oneshot_receiver *receiver,
+                                                                  int64_t *value)
 {
     return blz_oneshot_recv(op, receiver->channel, value);
 }
@@ -189,7 +192,8 @@ static inline int blz_oneshot_receiver_recv_wait(blz_oneshot_receiver *receiver,
 }
 
 /* As blz_oneshot_try_recv; -EBADF: the handle has ended. [any thread] */
-static inline int blz_oneshot_receiver_try_recv(blz_oneshot_receiver *receiver, int64_t *value)
+static inline BLZ_NODISCARD int blz_oneshot_receiver_try_recv(blz_oneshot_receiver *receiver,
+                                                              int64_t *value)
 {
     return receiver->channel ? blz_oneshot_try_recv(receiver->channel, value) : -EBADF;
 }
@@ -213,60 +217,60 @@ static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
  *
  * The rest is called with its member `channel`: blz_oneshot_closed(&op, &answer.channel).
  */
-#define BLZ_ONESHOT(name, type)                                                          \
-    typedef struct name {                                                                \
-        blz_oneshot channel;                                                             \
-        type content;                                                                    \
-    } name;                                                                              \
-    typedef struct name##_op {                                                           \
-        blz_oneshot_op op;                                                               \
-        type *content;                                                                   \
-    } name##_op;                                                                         \
-    BLZ_ONESHOT_FN_ void name##_init(name *self)                                         \
-    {                                                                                    \
-        blz_oneshot_init(&self->channel);                                                \
-    }                                                                                    \
-    BLZ_ONESHOT_FN_ int name##_send(name *self, type value)                              \
-    {                                                                                    \
-        self->content = value;                                                           \
-        return blz_oneshot_send(&self->channel, 0);                                      \
-    }                                                                                    \
-    BLZ_ONESHOT_FN_ void name##_drop(name *self)                                         \
-    {                                                                                    \
-        blz_oneshot_drop(&self->channel);                                                \
-    }                                                                                    \
-    BLZ_ONESHOT_FN_ blz_poll name##_recv_poll_(blz_future *future, blz_cx *cx)           \
-    {                                                                                    \
-        name##_op *op = (name##_op *)(void *)future;                                     \
-        blz_poll poll = blz_oneshot_recv_poll_(future, cx);                              \
-        if (blz_is_ready(poll) && future->result == 0)                                   \
-            *op->content = ((name *)(void *)op->op.channel)->content;                    \
-        return poll;                                                                     \
-    }                                                                                    \
-    BLZ_ONESHOT_FN_ blz_future *name##_recv(name##_op *op, name *self, type *value)      \
-    {                                                                                    \
-        static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,       \
-                                           blz_oneshot_recv_cancel_, blz_oneshot_look_}; \
-        op->content = value;                                                             \
-        blz_future *future = blz_oneshot_recv(&op->op, &self->channel, NULL);            \
-        future->ops = &ops;                                                              \
-        return future;                                                                   \
-    }                                                                                    \
-    BLZ_ONESHOT_FN_ int name##_recv_wait(name *self, type *value)                        \
-    {                                                                                    \
-        name##_op op;                                                                    \
-        return (int)blz_wait(name##_recv(&op, self, value));                             \
-    }                                                                                    \
-    BLZ_ONESHOT_FN_ int name##_try_recv(name *self, type *value)                         \
-    {                                                                                    \
-        int rc = blz_oneshot_try_recv(&self->channel, NULL);                             \
-        if (rc == 0)                                                                     \
-            *value = self->content;                                                      \
-        return rc;                                                                       \
-    }                                                                                    \
-    BLZ_ONESHOT_FN_ bool name##_close(name *self)                                        \
-    {                                                                                    \
-        return blz_oneshot_close(&self->channel);                                        \
+#define BLZ_ONESHOT(name, type)                                                                   \
+    typedef struct name {                                                                         \
+        blz_oneshot channel;                                                                      \
+        type content;                                                                             \
+    } name;                                                                                       \
+    typedef struct name##_op {                                                                    \
+        blz_oneshot_op op;                                                                        \
+        type *content;                                                                            \
+    } name##_op;                                                                                  \
+    BLZ_ONESHOT_FN_ void name##_init(name *self)                                                  \
+    {                                                                                             \
+        blz_oneshot_init(&self->channel);                                                         \
+    }                                                                                             \
+    BLZ_ONESHOT_FN_ int name##_send(name *self, type value)                                       \
+    {                                                                                             \
+        self->content = value;                                                                    \
+        return blz_oneshot_send(&self->channel, 0);                                               \
+    }                                                                                             \
+    BLZ_ONESHOT_FN_ void name##_drop(name *self)                                                  \
+    {                                                                                             \
+        blz_oneshot_drop(&self->channel);                                                         \
+    }                                                                                             \
+    BLZ_ONESHOT_FN_ blz_poll name##_recv_poll_(blz_future *future, blz_cx *cx)                    \
+    {                                                                                             \
+        name##_op *op = (name##_op *)(void *)future;                                              \
+        blz_poll poll = blz_oneshot_recv_poll_(future, cx);                                       \
+        if (blz_is_ready(poll) && future->result == 0)                                            \
+            *op->content = ((name *)(void *)op->op.channel)->content;                             \
+        return poll;                                                                              \
+    }                                                                                             \
+    BLZ_ONESHOT_FN_ BLZ_NODISCARD blz_future *name##_recv(name##_op *op, name *self, type *value) \
+    {                                                                                             \
+        static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,                \
+                                           blz_oneshot_recv_cancel_, blz_oneshot_look_};          \
+        op->content = value;                                                                      \
+        blz_future *future = blz_oneshot_recv(&op->op, &self->channel, NULL);                     \
+        future->ops = &ops;                                                                       \
+        return future;                                                                            \
+    }                                                                                             \
+    BLZ_ONESHOT_FN_ int name##_recv_wait(name *self, type *value)                                 \
+    {                                                                                             \
+        name##_op op;                                                                             \
+        return (int)blz_wait(name##_recv(&op, self, value));                                      \
+    }                                                                                             \
+    BLZ_ONESHOT_FN_ BLZ_NODISCARD int name##_try_recv(name *self, type *value)                    \
+    {                                                                                             \
+        int rc = blz_oneshot_try_recv(&self->channel, NULL);                                      \
+        if (rc == 0)                                                                              \
+            *value = self->content;                                                               \
+        return rc;                                                                                \
+    }                                                                                             \
+    BLZ_ONESHOT_FN_ bool name##_close(name *self)                                                 \
+    {                                                                                             \
+        return blz_oneshot_close(&self->channel);                                                 \
     }
 
 #define BLZ_ONESHOT_FN_ __attribute__((unused)) static inline

@@ -55,7 +55,8 @@ typedef struct blz_par_run_op {
  * what it returns. Allocates nothing. Or fn is never called: -EOWNERDEAD, it is the pool of the
  * parent process; -EAGAIN, there is no default pool, and it cannot be made. [task]
  */
-BLZ_API blz_future *blz_par_run(blz_par_run_op *op, blz_pool *pool, blz_par_run_fn fn, void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_par_run(blz_par_run_op *op, blz_pool *pool, blz_par_run_fn fn,
+                                              void *arg);
 
 BLZ_END_DECLS
 #endif

@@ -51,7 +51,7 @@ BLZ_API BLZ_NODISCARD int blz_pipe_open(blz_pipe *pipe, const char *path, int ho
  * directory, with which there is nothing to wait for. On failure it is still the caller's.
  */
 BLZ_API BLZ_NODISCARD int blz_pipe_from_fd(blz_pipe *pipe, blz_rt *rt, int fd);
-BLZ_API int blz_pipe_into_fd(blz_pipe *pipe);
+BLZ_API BLZ_NODISCARD int blz_pipe_into_fd(blz_pipe *pipe);
 
 /* Closes this end; *pipe is none afterwards. -EBADF: is closed. [any thread] */
 BLZ_API int blz_pipe_close(blz_pipe *pipe);
@@ -59,19 +59,23 @@ BLZ_API int blz_pipe_close(blz_pipe *pipe);
 /* ---- Reading and writing: see blitz/tcp.h [task] ---- */
 
 /* As blz_tcp_read and its kin. */
-BLZ_API blz_future *blz_pipe_read(blz_io *io, const blz_pipe *pipe, void *buf, size_t len);
-BLZ_API blz_future *blz_pipe_read_exact(blz_io *io, const blz_pipe *pipe, void *buf, size_t len);
-BLZ_API blz_future *blz_pipe_readv(blz_io *io, const blz_pipe *pipe, const blz_iovec *iov,
-                                   size_t count);
-BLZ_API blz_future *blz_pipe_read_lease(blz_io *io, const blz_pipe *pipe, blz_buf *buf);
-BLZ_API blz_future *blz_pipe_write(blz_io *io, const blz_pipe *pipe, const void *buf, size_t len);
-BLZ_API blz_future *blz_pipe_write_all(blz_io *io, const blz_pipe *pipe, const void *buf,
-                                       size_t len);
-BLZ_API blz_future *blz_pipe_writev(blz_io *io, const blz_pipe *pipe, const blz_iovec *iov,
-                                    size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_pipe_read(blz_io *io, const blz_pipe *pipe, void *buf,
+                                                size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_pipe_read_exact(blz_io *io, const blz_pipe *pipe, void *buf,
+                                                      size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_pipe_readv(blz_io *io, const blz_pipe *pipe,
+                                                 const blz_iovec *iov, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_pipe_read_lease(blz_io *io, const blz_pipe *pipe,
+                                                      blz_buf *buf);
+BLZ_API BLZ_NODISCARD blz_future *blz_pipe_write(blz_io *io, const blz_pipe *pipe, const void *buf,
+                                                 size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_pipe_write_all(blz_io *io, const blz_pipe *pipe,
+                                                     const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_pipe_writev(blz_io *io, const blz_pipe *pipe,
+                                                  const blz_iovec *iov, size_t count);
 
 /* Waits until it can be read (BLZ_READABLE) or written (BLZ_WRITABLE): those that are true. */
-BLZ_API blz_future *blz_pipe_ready(blz_io *io, const blz_pipe *pipe, int events);
+BLZ_API BLZ_NODISCARD blz_future *blz_pipe_ready(blz_io *io, const blz_pipe *pipe, int events);
 
 /* The bytes that fit into it. Setting it: -EPERM, -EBUSY; the system rounds up. [any thread] */
 BLZ_API int64_t blz_pipe_capacity(const blz_pipe *pipe);

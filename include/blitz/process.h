@@ -197,7 +197,7 @@ typedef struct blz_child_wait_op {
  * Awaits its end: the status, as above, and again each time that one asks. Does not close `in`.
  * -ECHILD: somebody else has waited for it; -EBADF: no child. Interruptible. [task]
  */
-BLZ_API blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child);
+BLZ_API BLZ_NODISCARD blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child);
 
 /* The status if it has ended, else -EAGAIN. -ECHILD, -EBADF. [any thread] */
 BLZ_API int64_t blz_child_try_wait(blz_child *child);
@@ -233,8 +233,8 @@ typedef struct blz_child_terminate_op {
  * kills at once, and completes when done; it is not refused in a task that has been cancelled, but
  * shield it there to have the grace. [task]
  */
-BLZ_API blz_future *blz_child_terminate(blz_child_terminate_op *op, blz_child *child,
-                                        int64_t grace_ns);
+BLZ_API BLZ_NODISCARD blz_future *blz_child_terminate(blz_child_terminate_op *op, blz_child *child,
+                                                      int64_t grace_ns);
 
 /*
  * Its number. Means it until its end has been awaited; of a child with a group of its own, until it
@@ -275,7 +275,8 @@ typedef struct blz_output_op {
  * it fails, or is cancelled, the child is killed and awaited, and what was read so far is there.
  * Free the output in any case; it must be empty (or freed) before. [task]
  */
-BLZ_API blz_future *blz_command_output(blz_output_op *op, blz_command *cmd, blz_output *output);
+BLZ_API BLZ_NODISCARD blz_future *blz_command_output(blz_output_op *op, blz_command *cmd,
+                                                     blz_output *output);
 
 /* Gives the memory back; the limits stay. Before the runtime is freed. [any thread] */
 BLZ_API void blz_output_free(blz_output *output);
@@ -287,7 +288,7 @@ typedef struct blz_command_run_op {
 } blz_command_run_op;
 
 /* Starts it and awaits its end: the status, or an error. Cancelled: kills it. [task] */
-BLZ_API blz_future *blz_command_run(blz_command_run_op *op, blz_command *cmd);
+BLZ_API BLZ_NODISCARD blz_future *blz_command_run(blz_command_run_op *op, blz_command *cmd);
 
 /* ---- Processes of others ---- */
 
@@ -305,7 +306,7 @@ typedef struct blz_process_watch_op {
  * Awaits the end of any process: 0. It need not be a child; if it is one, it still has to be waited
  * for. -ESRCH: there is none; -EINVAL: not a process; -EMFILE and so on. Interruptible. [task]
  */
-BLZ_API blz_future *blz_process_watch(blz_process_watch_op *op, pid_t pid);
+BLZ_API BLZ_NODISCARD blz_future *blz_process_watch(blz_process_watch_op *op, pid_t pid);
 
 BLZ_END_DECLS
 #endif

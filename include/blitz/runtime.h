@@ -107,7 +107,7 @@ BLZ_API BLZ_NODISCARD int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns);
  * Shuts down (see options.shutdown_ns) and frees the runtime. On -ETIMEDOUT the tasks and jobs that
  * did not end are leaked on purpose, with all they use. NULL is fine. [any thread but a worker]
  */
-BLZ_API int blz_rt_free(blz_rt *rt);
+BLZ_API BLZ_NODISCARD int blz_rt_free(blz_rt *rt);
 
 /* Creates, runs one task with this thread as worker 0, shuts down, returns its result. */
 BLZ_API int64_t blz_run(const blz_options *options, const void *frame, size_t size,
@@ -130,7 +130,7 @@ BLZ_API const char *blz_rt_backend_reason(blz_rt *rt);
  * for it, but no longer than until blz_rt_deadline, and then calls blz_rt_turn. -ENOTSUP: not
  * embedded, or the backend is poll, which has none. [any thread]
  */
-BLZ_API int blz_rt_fd(blz_rt *rt);
+BLZ_API BLZ_NODISCARD int blz_rt_fd(blz_rt *rt);
 
 /*
  * The instant at which an embedded runtime wants a turn even if its descriptor is not readable: the

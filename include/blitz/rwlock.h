@@ -71,9 +71,9 @@ BLZ_API BLZ_NODISCARD int blz_rwlock_try_write(blz_rwlock *rwlock);
  * Awaits the lock: 0. Interruptible: a cancelled one does not have it, unless it had been given to
  * it before: then it ends with 0. Those behind a writer that is cancelled go in if they can.
  */
-BLZ_API blz_future *blz_rwlock_read(blz_rwlock_op *op, blz_rwlock *rwlock);
-BLZ_API blz_future *blz_rwlock_upgradable(blz_rwlock_op *op, blz_rwlock *rwlock);
-BLZ_API blz_future *blz_rwlock_write(blz_rwlock_op *op, blz_rwlock *rwlock);
+BLZ_API BLZ_NODISCARD blz_future *blz_rwlock_read(blz_rwlock_op *op, blz_rwlock *rwlock);
+BLZ_API BLZ_NODISCARD blz_future *blz_rwlock_upgradable(blz_rwlock_op *op, blz_rwlock *rwlock);
+BLZ_API BLZ_NODISCARD blz_future *blz_rwlock_write(blz_rwlock_op *op, blz_rwlock *rwlock);
 
 /*
  * Unlocks what has been locked that way, and lets in who is next. Aborts if nobody holds it that
@@ -90,7 +90,7 @@ BLZ_API void blz_rwlock_write_unlock(blz_rwlock *rwlock);
  * let in meanwhile. -EDEADLK: the upgrade is being awaited already; -EPERM: nobody holds the
  * upgradable lock. Interruptible: a cancelled one still has the upgradable lock.
  */
-BLZ_API blz_future *blz_rwlock_upgrade(blz_rwlock_op *op, blz_rwlock *rwlock);
+BLZ_API BLZ_NODISCARD blz_future *blz_rwlock_upgrade(blz_rwlock_op *op, blz_rwlock *rwlock);
 
 /* The same without waiting: 0; -EAGAIN: there are readers; -EPERM as above. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_rwlock_try_upgrade(blz_rwlock *rwlock);

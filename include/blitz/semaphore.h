@@ -8,7 +8,7 @@
  *     if (self->rc < 0)
  *         goto out;                                           // cancelled, or closed
  *     ...
- *     blz_semaphore_release(&limit, 1);
+ *     blz_ignore(blz_semaphore_release(&limit, 1));
  *
  * First come, first served: while somebody waits, nobody else gets a permit, so a request for many
  * is not passed by small ones for ever; the permits that come back meanwhile are kept for it. A
@@ -67,8 +67,8 @@ BLZ_API BLZ_NODISCARD int blz_semaphore_try_acquire(blz_semaphore *semaphore, ui
  * unless it had got them all before: then it ends with 0. Who asks for more than there will ever be
  * waits for ever, and all behind it.
  */
-BLZ_API blz_future *blz_semaphore_acquire(blz_semaphore_op *op, blz_semaphore *semaphore,
-                                          uint32_t n);
+BLZ_API BLZ_NODISCARD blz_future *blz_semaphore_acquire(blz_semaphore_op *op,
+                                                        blz_semaphore *semaphore, uint32_t n);
 
 /* The same, for a thread that may sleep. -EDEADLK on a worker. [any thread but a worker] */
 static inline int64_t blz_semaphore_acquire_wait(blz_semaphore *semaphore, uint32_t n)
@@ -82,10 +82,10 @@ static inline int64_t blz_semaphore_acquire_wait(blz_semaphore *semaphore, uint3
  * Gives n permits back, and wakes whom they are enough for: 0, or -EOVERFLOW if there would be more
  * than BLZ_SEMAPHORE_MAX free ones; then nothing has changed. Also after a close. [any thread]
  */
-BLZ_API int blz_semaphore_release(blz_semaphore *semaphore, uint32_t n);
+BLZ_API BLZ_NODISCARD int blz_semaphore_release(blz_semaphore *semaphore, uint32_t n);
 
 /* Adds n permits that were not there before: as releasing them. [any thread] */
-static inline int blz_semaphore_add(blz_semaphore *semaphore, uint32_t n)
+static inline BLZ_NODISCARD int blz_semaphore_add(blz_semaphore *semaphore, uint32_t n)
 {
     return blz_semaphore_release(semaphore, n);
 }

@@ -151,7 +151,7 @@ typedef struct blz_shutdown_op {
  * are those of the awaiting task's runtime. Interruptible: -ECANCELED; everything stays as it is,
  * and it may be awaited again. [task]
  */
-BLZ_API blz_future *blz_shutdown_run(blz_shutdown_op *op, blz_shutdown *shutdown);
+BLZ_API BLZ_NODISCARD blz_future *blz_shutdown_run(blz_shutdown_op *op, blz_shutdown *shutdown);
 
 /* Begins it, if it has not begun. [any thread] */
 BLZ_API void blz_shutdown_begin(blz_shutdown *shutdown);
@@ -214,7 +214,8 @@ typedef struct blz_guard_op {
  * Around blz_scope_join it cancels all children of the scope. A cancellation from outside is passed
  * on; in a scope that is cancelled already `inner` is not started, and the guard leaves. [task]
  */
-BLZ_API blz_future *blz_guard_run(blz_guard_op *op, blz_guard *guard, blz_future *inner);
+BLZ_API BLZ_NODISCARD blz_future *blz_guard_run(blz_guard_op *op, blz_guard *guard,
+                                                blz_future *inner);
 
 BLZ_END_DECLS
 #endif

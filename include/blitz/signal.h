@@ -85,7 +85,8 @@ BLZ_API void blz_signal_close(blz_signal *sub);
  * -EBADF: not open; -EOWNERDEAD: opened by the parent process. Interruptible: -ECANCELED, and what
  * has come stays for the next time. [task]
  */
-BLZ_API blz_future *blz_signal_recv(blz_signal_op *op, blz_signal *sub, blz_signal_info *info);
+BLZ_API BLZ_NODISCARD blz_future *blz_signal_recv(blz_signal_op *op, blz_signal *sub,
+                                                  blz_signal_info *info);
 
 /* The same without waiting; 0 if none has come. [any thread] */
 BLZ_API int64_t blz_signal_try_recv(blz_signal *sub, blz_signal_info *info);
@@ -160,7 +161,7 @@ BLZ_API void blz_stop_close(blz_stop *stop);
  * Awaits the request to stop: SIGINT or SIGTERM, whichever came first, and from then on always at
  * once. -EBADF: not open; -EOWNERDEAD: opened by the parent process. Interruptible. [task]
  */
-BLZ_API blz_future *blz_stop_wait(blz_stop_op *op, blz_stop *stop);
+BLZ_API BLZ_NODISCARD blz_future *blz_stop_wait(blz_stop_op *op, blz_stop *stop);
 
 /* The signal that has come, or 0. -EBADF, -EOWNERDEAD as above. [any thread] */
 BLZ_API int blz_stop_received(const blz_stop *stop);
@@ -169,7 +170,7 @@ BLZ_API int blz_stop_received(const blz_stop *stop);
  * Opens, waits and closes: for a program that waits once. A signal that comes while nobody has one
  * open kills as ever, so around a loop use a blz_stop. Fails like blz_stop_open. Interruptible.
  */
-BLZ_API blz_future *blz_stop_signal(blz_stop_op *op);
+BLZ_API BLZ_NODISCARD blz_future *blz_stop_signal(blz_stop_op *op);
 
 BLZ_END_DECLS
 #endif

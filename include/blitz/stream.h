@@ -47,24 +47,25 @@ typedef struct blz_stream {
  * Reads what is there, up to `len` bytes, waiting for the first: the number; 0 is the end. -EBADF:
  * closed, or not to be read.
  */
-BLZ_API blz_future *blz_stream_read(blz_io *io, const blz_stream *stream, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_stream_read(blz_io *io, const blz_stream *stream, void *buf,
+                                                  size_t len);
 
 /* Writes some of it, at least a byte: the number. -EPIPE: nobody reads it any more; -EBADF. */
-BLZ_API blz_future *blz_stream_write(blz_io *io, const blz_stream *stream, const void *buf,
-                                     size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_stream_write(blz_io *io, const blz_stream *stream,
+                                                   const void *buf, size_t len);
 
 /* The same from several pieces of memory, which stay valid, as does the array, until then. */
-BLZ_API blz_future *blz_stream_writev(blz_io *io, const blz_stream *stream, const blz_iovec *iov,
-                                      size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_stream_writev(blz_io *io, const blz_stream *stream,
+                                                    const blz_iovec *iov, size_t count);
 
 /* Waits until nothing is kept back any more by what is in between, such as a buffer: 0. */
-BLZ_API blz_future *blz_stream_flush(blz_io *io, const blz_stream *stream);
+BLZ_API BLZ_NODISCARD blz_future *blz_stream_flush(blz_io *io, const blz_stream *stream);
 
 /*
  * Ends what is written, after a flush: the other side reads the end. Reading goes on. 0, also if
  * there is nothing to end, as with a file. The end of a pipe is closed.
  */
-BLZ_API blz_future *blz_stream_shutdown(blz_io *io, const blz_stream *stream);
+BLZ_API BLZ_NODISCARD blz_future *blz_stream_shutdown(blz_io *io, const blz_stream *stream);
 
 /*
  * Closes it; *stream is none afterwards. Immediate: what a buffer has kept back is lost, so flush
@@ -91,14 +92,14 @@ typedef struct blz_stream_op {
 } blz_stream_op;
 
 /* Reads all of `len`. -ENODATA: the end came first; op->done says how much there was. */
-BLZ_API blz_future *blz_stream_read_exact(blz_stream_op *op, const blz_stream *stream, void *buf,
-                                          size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_stream_read_exact(blz_stream_op *op, const blz_stream *stream,
+                                                        void *buf, size_t len);
 
 /* Writes all of it: the number of bytes. After an error op->done says how far it came. */
-BLZ_API blz_future *blz_stream_write_all(blz_stream_op *op, const blz_stream *stream,
-                                         const void *buf, size_t len);
-BLZ_API blz_future *blz_stream_writev_all(blz_stream_op *op, const blz_stream *stream,
-                                          const blz_iovec *iov, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_stream_write_all(blz_stream_op *op, const blz_stream *stream,
+                                                       const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_stream_writev_all(blz_stream_op *op, const blz_stream *stream,
+                                                        const blz_iovec *iov, size_t count);
 
 /* ---- Pipes in memory ---- */
 
@@ -184,8 +185,8 @@ struct blz_stream_ops {
 };
 
 /* For implementing them: calls fn(stream) at its first poll, and is ready with what it gives. */
-BLZ_API blz_future *blz_stream_call(blz_io *io, const blz_stream *stream,
-                                    int64_t (*fn)(const blz_stream *stream));
+BLZ_API BLZ_NODISCARD blz_future *blz_stream_call(blz_io *io, const blz_stream *stream,
+                                                  int64_t (*fn)(const blz_stream *stream));
 
 BLZ_END_DECLS
 #endif

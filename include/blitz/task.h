@@ -80,10 +80,10 @@ typedef struct blz_handle_join_op {
  * empty. Interruptible: if *we* are cancelled, -ECANCELED, the task runs on and the handle stays
  * valid. [task]
  */
-BLZ_API blz_future *blz_handle_join(blz_handle_join_op *op, blz_handle *handle);
+BLZ_API BLZ_NODISCARD blz_future *blz_handle_join(blz_handle_join_op *op, blz_handle *handle);
 
 /* The same, but the handle stays valid, so that the finished frame can be read. Detach it then. */
-BLZ_API blz_future *blz_handle_join_keep(blz_handle_join_op *op, blz_handle *handle);
+BLZ_API BLZ_NODISCARD blz_future *blz_handle_join_keep(blz_handle_join_op *op, blz_handle *handle);
 
 /* Blocks until the task has ended: 0 and handle->result. -EDEADLK on a worker. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_handle_wait(blz_handle *handle);
@@ -193,7 +193,7 @@ BLZ_API void blz_scope_cancel(blz_scope *scope);
  * Awaits all children. 0, or the result of the first child that failed. Completes when done: a
  * cancellation is passed on to the children, which are still awaited.
  */
-BLZ_API blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope);
+BLZ_API BLZ_NODISCARD blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope);
 
 /*
  * Awaits the next child to end, in the order in which they do: 1 and *out (its result and frame;
@@ -202,7 +202,8 @@ BLZ_API blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope);
  * blz_select; and a parent that was cancelled goes on to blz_scope_join, as it must in any case.
  * With BLZ_SCOPE_DISCARD there is no child to take: it gives 0 when all have ended.
  */
-BLZ_API blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope, blz_handle *out);
+BLZ_API BLZ_NODISCARD blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope,
+                                                 blz_handle *out);
 
 /* Children that have not ended yet. */
 BLZ_API size_t blz_scope_live(const blz_scope *scope);

@@ -80,7 +80,8 @@ BLZ_API BLZ_NODISCARD int blz_listen_with(blz_listener *listener, const blz_addr
  * descriptors or memory have run out it pauses (10 ms, then longer, to a second) and tries again.
  * Any number of tasks may accept from one listener. [task]
  */
-BLZ_API blz_future *blz_accept(blz_io *io, const blz_listener *listener, blz_tcp *conn);
+BLZ_API BLZ_NODISCARD blz_future *blz_accept(blz_io *io, const blz_listener *listener,
+                                             blz_tcp *conn);
 
 /* Closes it, and the connections that nobody has accepted. -EBADF: is closed. [any thread] */
 BLZ_API int blz_listener_close(blz_listener *listener);
@@ -102,7 +103,7 @@ BLZ_API int blz_listener_get(const blz_listener *listener, blz_opt option, int64
 BLZ_API BLZ_NODISCARD int blz_listener_from_fd(blz_listener *listener, blz_rt *rt, int fd);
 
 /* The other way round: the descriptor, which the caller closes. -EBUSY: an accept waits. */
-BLZ_API int blz_listener_into_fd(blz_listener *listener);
+BLZ_API BLZ_NODISCARD int blz_listener_into_fd(blz_listener *listener);
 
 /* ---- Serving ---- */
 
@@ -125,8 +126,8 @@ BLZ_API int blz_listener_into_fd(blz_listener *listener);
  * on_conn; -EBADF: was closed already; or what the system says when it cannot accept at all.
  * Connections that wait to be accepted by then are kept for the next accept. [task]
  */
-BLZ_API blz_future *blz_serve(blz_serve_op *op, const blz_listener *listener,
-                              int (*on_conn)(void *arg, blz_tcp conn), void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_serve(blz_serve_op *op, const blz_listener *listener,
+                                            int (*on_conn)(void *arg, blz_tcp conn), void *arg);
 
 /* ---- Connecting ---- */
 
@@ -134,7 +135,7 @@ BLZ_API blz_future *blz_serve(blz_serve_op *op, const blz_listener *listener,
  * Connects: 0 and *conn. `addr` stays valid until then. On failure there is nothing to close.
  * [task]
  */
-BLZ_API blz_future *blz_tcp_connect(blz_io *io, blz_tcp *conn, const blz_addr *addr);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_connect(blz_io *io, blz_tcp *conn, const blz_addr *addr);
 
 /* What is set before connecting. All zero means the default. */
 typedef struct blz_tcp_options {
@@ -151,8 +152,9 @@ typedef struct blz_tcp_options {
 } blz_tcp_options;
 
 /* The same with options, which stay valid until it is ready. */
-BLZ_API blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_addr *addr,
-                                         const blz_tcp_options *options);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn,
+                                                       const blz_addr *addr,
+                                                       const blz_tcp_options *options);
 
 /*
  * Takes over a connected descriptor for the runtime `rt` (NULL: this thread's), which closes it
@@ -165,33 +167,38 @@ BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd);
  * The other way round: the descriptor, which the caller closes; *conn is none. -EBUSY: an operation
  * is in flight. [any thread]
  */
-BLZ_API int blz_tcp_into_fd(blz_tcp *conn);
+BLZ_API BLZ_NODISCARD int blz_tcp_into_fd(blz_tcp *conn);
 
 /* ---- Reading and writing [task] ---- */
 
 /* Reads what is there, up to `len` bytes, waiting for the first: the number; 0 is the end. */
-BLZ_API blz_future *blz_tcp_read(blz_io *io, const blz_tcp *conn, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_read(blz_io *io, const blz_tcp *conn, void *buf,
+                                               size_t len);
 
 /* Reads all of `len`. -ENODATA: the end came first; io->done says how much there was. */
-BLZ_API blz_future *blz_tcp_read_exact(blz_io *io, const blz_tcp *conn, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_read_exact(blz_io *io, const blz_tcp *conn, void *buf,
+                                                     size_t len);
 
 /* The same as read, but the data stays there. */
-BLZ_API blz_future *blz_tcp_peek(blz_io *io, const blz_tcp *conn, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_peek(blz_io *io, const blz_tcp *conn, void *buf,
+                                               size_t len);
 
 /* Reads into several pieces of memory, which stay valid, as does the array, until then. */
-BLZ_API blz_future *blz_tcp_readv(blz_io *io, const blz_tcp *conn, const blz_iovec *iov,
-                                  size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_readv(blz_io *io, const blz_tcp *conn,
+                                                const blz_iovec *iov, size_t count);
 
 /* Waits without a buffer, and gets one with data in it: its length, or 0 at the end. */
-BLZ_API blz_future *blz_tcp_read_lease(blz_io *io, const blz_tcp *conn, blz_buf *buf);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_read_lease(blz_io *io, const blz_tcp *conn, blz_buf *buf);
 
 /* Writes some of it, at least a byte: the number. -EPIPE: the other side has gone. */
-BLZ_API blz_future *blz_tcp_write(blz_io *io, const blz_tcp *conn, const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_write(blz_io *io, const blz_tcp *conn, const void *buf,
+                                                size_t len);
 
 /* Writes all of it: `len`. After an error io->done says how far it came. */
-BLZ_API blz_future *blz_tcp_write_all(blz_io *io, const blz_tcp *conn, const void *buf, size_t len);
-BLZ_API blz_future *blz_tcp_writev(blz_io *io, const blz_tcp *conn, const blz_iovec *iov,
-                                   size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_write_all(blz_io *io, const blz_tcp *conn,
+                                                    const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_writev(blz_io *io, const blz_tcp *conn,
+                                                 const blz_iovec *iov, size_t count);
 
 /*
  * Sends a part of a file: `len` bytes from `offset`, or fewer if it ends before; `len` SIZE_MAX:
@@ -199,19 +206,19 @@ BLZ_API blz_future *blz_tcp_writev(blz_io *io, const blz_tcp *conn, const blz_io
  * from the disk while the worker waits: for files that are rarely used, read them by the blocking
  * pool. After an error io->done says how far it came.
  */
-BLZ_API blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, int file, int64_t offset,
-                                     size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, int file,
+                                                   int64_t offset, size_t len);
 
 /*
  * Waits until a read (BLZ_READABLE) or a write (BLZ_WRITABLE), or one of both, would not wait:
  * those that are true. It takes the place of an operation in that direction. Errors and the end
  * make both true.
  */
-BLZ_API blz_future *blz_tcp_ready(blz_io *io, const blz_tcp *conn, int events);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_ready(blz_io *io, const blz_tcp *conn, int events);
 
 /* The calls that never wait: -EAGAIN if they would have to. [any thread] */
-BLZ_API int64_t blz_tcp_try_read(const blz_tcp *conn, void *buf, size_t len);
-BLZ_API int64_t blz_tcp_try_write(const blz_tcp *conn, const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD int64_t blz_tcp_try_read(const blz_tcp *conn, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD int64_t blz_tcp_try_write(const blz_tcp *conn, const void *buf, size_t len);
 
 /* ---- Halves [any thread] ---- */
 
@@ -230,13 +237,15 @@ typedef struct blz_tcp_writer {
 } blz_tcp_writer;
 
 /* Splits it; *conn is none afterwards. -EBADF: closed, or split already. */
-BLZ_API int blz_tcp_split(blz_tcp *conn, blz_tcp_reader *reader, blz_tcp_writer *writer);
+BLZ_API BLZ_NODISCARD int blz_tcp_split(blz_tcp *conn, blz_tcp_reader *reader,
+                                        blz_tcp_writer *writer);
 
 /*
  * Makes the halves one again; they are none afterwards. -EINVAL: of different connections;
  * -EBADF: a half is closed. They stay as they are then. Operations that are in flight go on.
  */
-BLZ_API int blz_tcp_reunite(blz_tcp *conn, blz_tcp_reader *reader, blz_tcp_writer *writer);
+BLZ_API BLZ_NODISCARD int blz_tcp_reunite(blz_tcp *conn, blz_tcp_reader *reader,
+                                          blz_tcp_writer *writer);
 
 /* Closes a half, and cancels what is in flight in its direction. -EBADF: is closed. */
 BLZ_API int blz_tcp_reader_close(blz_tcp_reader *reader);

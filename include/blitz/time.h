@@ -167,8 +167,8 @@ typedef struct blz_sleep_op {
  * Awaits the passing of time: 0. `ns` counts from the first poll; zero or less is ready at once.
  * -ENXIO: this is no task (blz_wait). Interruptible. [task]
  */
-BLZ_API blz_future *blz_sleep(blz_sleep_op *op, int64_t ns);
-BLZ_API blz_future *blz_sleep_until(blz_sleep_op *op, int64_t deadline_ns);
+BLZ_API BLZ_NODISCARD blz_future *blz_sleep(blz_sleep_op *op, int64_t ns);
+BLZ_API BLZ_NODISCARD blz_future *blz_sleep_until(blz_sleep_op *op, int64_t deadline_ns);
 
 /*
  * Changes when a sleep ends that somebody in this task awaits and that is not ready yet: a branch
@@ -192,10 +192,11 @@ typedef struct blz_timeout {
  * wait, and this is no task (blz_wait; there blz_wait_until has a limit). Interruptible as `inner`
  * is. [task]
  */
-BLZ_API blz_future *blz_with_timeout(blz_timeout *op, int64_t ns, blz_future *inner);
+BLZ_API BLZ_NODISCARD blz_future *blz_with_timeout(blz_timeout *op, int64_t ns, blz_future *inner);
 
 /* The same until an instant (blz_deadline) that several awaits may share. */
-BLZ_API blz_future *blz_with_deadline(blz_timeout *op, int64_t deadline_ns, blz_future *inner);
+BLZ_API BLZ_NODISCARD blz_future *blz_with_deadline(blz_timeout *op, int64_t deadline_ns,
+                                                    blz_future *inner);
 
 /* ---- Repeating ---- */
 
@@ -237,7 +238,7 @@ BLZ_API BLZ_NODISCARD int blz_interval_init(blz_interval *iv, int64_t start_ns, 
  * Awaits the next tick: the number of ticks before the next one that are dropped because it is too
  * late for them; 0 if all is well. Interruptible, and a cancelled tick is not lost. [task]
  */
-BLZ_API blz_future *blz_interval_tick(blz_interval *iv);
+BLZ_API BLZ_NODISCARD blz_future *blz_interval_tick(blz_interval *iv);
 
 /* ---- The test clock ---- */
 

@@ -75,7 +75,7 @@ typedef struct blz_token_op {
  * Awaits that the token is cancelled: 0. The reference must stay until it is ready. Interruptible.
  * [task]
  */
-BLZ_API blz_future *blz_token_cancelled(blz_token_op *op, blz_token *token);
+BLZ_API BLZ_NODISCARD blz_future *blz_token_cancelled(blz_token_op *op, blz_token *token);
 
 /* Blocks this thread until then: 0. -EDEADLK on a worker. [any thread but a worker] */
 static inline int64_t blz_token_wait(blz_token *token)
@@ -100,7 +100,8 @@ typedef struct blz_token_guard_op {
  * all children of the scope. The reference must stay until it is ready. A cancellation from outside
  * is passed on. [task]
  */
-BLZ_API blz_future *blz_token_guard(blz_token_guard_op *op, blz_token *token, blz_future *inner);
+BLZ_API BLZ_NODISCARD blz_future *blz_token_guard(blz_token_guard_op *op, blz_token *token,
+                                                  blz_future *inner);
 
 /* ---- Callbacks ---- */
 
@@ -119,8 +120,8 @@ typedef struct blz_token_callback {
  * until then. 1: it had been cancelled: fn(arg) has been called, here, and nothing is registered.
  * [any thread that has a reference]
  */
-BLZ_API int blz_token_register(blz_token_callback *callback, blz_token *token,
-                               void (*fn)(void *arg), void *arg);
+BLZ_API BLZ_NODISCARD int blz_token_register(blz_token_callback *callback, blz_token *token,
+                                             void (*fn)(void *arg), void *arg);
 
 /*
  * True: the callback has not been called, and never will be. False: it has been; if it was running,
@@ -133,7 +134,8 @@ BLZ_API bool blz_token_unregister(blz_token_callback *callback);
  * The task is cancelled when the token is: as a callback that calls blz_task_cancel. 0, then there
  * must be a blz_token_unbind; or 1: it was so at once. [any thread that has both references]
  */
-BLZ_API int blz_token_bind(blz_token_callback *callback, blz_token *token, blz_task *task);
+BLZ_API BLZ_NODISCARD int blz_token_bind(blz_token_callback *callback, blz_token *token,
+                                         blz_task *task);
 
 /* Undoes it: true if the task has not been cancelled by it. After a 1, nothing. [any thread] */
 BLZ_API bool blz_token_unbind(blz_token_callback *callback);

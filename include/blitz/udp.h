@@ -62,14 +62,14 @@ BLZ_API BLZ_NODISCARD int blz_udp_bind(blz_udp *udp, const blz_addr *addr,
                                        const blz_udp_options *options);
 
 /* From now on it sends to `addr` and receives only from there. NULL: as before. Does not wait. */
-BLZ_API int blz_udp_connect(const blz_udp *udp, const blz_addr *addr);
+BLZ_API BLZ_NODISCARD int blz_udp_connect(const blz_udp *udp, const blz_addr *addr);
 
 /* Closes it; *udp is none afterwards. What is in flight ends with -ECANCELED. -EBADF */
 BLZ_API int blz_udp_close(blz_udp *udp);
 
 /* Takes over a descriptor, gives one back; see blz_tcp_from_fd. */
 BLZ_API BLZ_NODISCARD int blz_udp_from_fd(blz_udp *udp, blz_rt *rt, int fd);
-BLZ_API int blz_udp_into_fd(blz_udp *udp);
+BLZ_API BLZ_NODISCARD int blz_udp_into_fd(blz_udp *udp);
 
 /* The addresses of this side, and of the one that it is connected to. [any thread] */
 BLZ_API int blz_udp_local_addr(const blz_udp *udp, blz_addr *addr);
@@ -82,22 +82,24 @@ BLZ_API int blz_udp_get(const blz_udp *udp, blz_opt option, int64_t *value);
 /* ---- Datagrams [task] ---- */
 
 /* Receives one: its length, or `len` if it was longer (BLZ_MSG_TRUNCATED). */
-BLZ_API blz_future *blz_udp_recv(blz_msg *msg, const blz_udp *udp, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_udp_recv(blz_msg *msg, const blz_udp *udp, void *buf,
+                                               size_t len);
 
 /* The same, and where it came from. */
-BLZ_API blz_future *blz_udp_recv_from(blz_msg *msg, const blz_udp *udp, void *buf, size_t len,
-                                      blz_addr *from);
+BLZ_API BLZ_NODISCARD blz_future *blz_udp_recv_from(blz_msg *msg, const blz_udp *udp, void *buf,
+                                                    size_t len, blz_addr *from);
 
 /* The same, but it stays there. `from` may be NULL. */
-BLZ_API blz_future *blz_udp_peek(blz_msg *msg, const blz_udp *udp, void *buf, size_t len,
-                                 blz_addr *from);
+BLZ_API BLZ_NODISCARD blz_future *blz_udp_peek(blz_msg *msg, const blz_udp *udp, void *buf,
+                                               size_t len, blz_addr *from);
 
 /* Sends one to where the socket is connected: `len`. -EDESTADDRREQ: it is not. -EMSGSIZE */
-BLZ_API blz_future *blz_udp_send(blz_msg *msg, const blz_udp *udp, const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_udp_send(blz_msg *msg, const blz_udp *udp, const void *buf,
+                                               size_t len);
 
 /* The same to an address. */
-BLZ_API blz_future *blz_udp_send_to(blz_msg *msg, const blz_udp *udp, const void *buf, size_t len,
-                                    const blz_addr *to);
+BLZ_API BLZ_NODISCARD blz_future *blz_udp_send_to(blz_msg *msg, const blz_udp *udp, const void *buf,
+                                                  size_t len, const blz_addr *to);
 
 /*
  * Sends several datagrams of `segment` bytes each (the last may be shorter) that lie one after the
@@ -107,15 +109,16 @@ BLZ_API blz_future *blz_udp_send_to(blz_msg *msg, const blz_udp *udp, const void
  * The other way round, with BLZ_OPT_GRO several datagrams of one sender may be received as one;
  * msg.segment is then the length of each.
  */
-BLZ_API blz_future *blz_udp_send_segments(blz_msg *msg, const blz_udp *udp, const void *buf,
-                                          size_t len, uint16_t segment, const blz_addr *to);
+BLZ_API BLZ_NODISCARD blz_future *blz_udp_send_segments(blz_msg *msg, const blz_udp *udp,
+                                                        const void *buf, size_t len,
+                                                        uint16_t segment, const blz_addr *to);
 
 /* Waits until it could receive (BLZ_READABLE) or send (BLZ_WRITABLE): those that are true. */
-BLZ_API blz_future *blz_udp_ready(blz_io *io, const blz_udp *udp, int events);
+BLZ_API BLZ_NODISCARD blz_future *blz_udp_ready(blz_io *io, const blz_udp *udp, int events);
 
 /* Without waiting: -EAGAIN. On a connected socket, or for receiving. [any thread] */
-BLZ_API int64_t blz_udp_try_recv(const blz_udp *udp, void *buf, size_t len);
-BLZ_API int64_t blz_udp_try_send(const blz_udp *udp, const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD int64_t blz_udp_try_recv(const blz_udp *udp, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD int64_t blz_udp_try_send(const blz_udp *udp, const void *buf, size_t len);
 
 /* ---- Batches [task] ---- */
 
@@ -134,10 +137,10 @@ typedef struct blz_datagram {
  * many as there is room for, waiting for room for the first: their number; an error is reported
  * if the first could not be sent. One system call for up to 32. `count` 0 gives 0.
  */
-BLZ_API blz_future *blz_udp_recv_batch(blz_msg *msg, const blz_udp *udp, blz_datagram *datagrams,
-                                       size_t count);
-BLZ_API blz_future *blz_udp_send_batch(blz_msg *msg, const blz_udp *udp, blz_datagram *datagrams,
-                                       size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_udp_recv_batch(blz_msg *msg, const blz_udp *udp,
+                                                     blz_datagram *datagrams, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_udp_send_batch(blz_msg *msg, const blz_udp *udp,
+                                                     blz_datagram *datagrams, size_t count);
 
 /* ---- Multicast [any thread] ---- */
 
@@ -146,7 +149,8 @@ BLZ_API blz_future *blz_udp_send_batch(blz_msg *msg, const blz_udp *udp, blz_dat
  * a group; -EADDRINUSE: has joined; -EADDRNOTAVAIL: has not. What is received depends on the
  * address that the socket is bound to as well.
  */
-BLZ_API int blz_udp_join(const blz_udp *udp, const blz_addr *group, uint32_t interface);
+BLZ_API BLZ_NODISCARD int blz_udp_join(const blz_udp *udp, const blz_addr *group,
+                                       uint32_t interface);
 BLZ_API int blz_udp_leave(const blz_udp *udp, const blz_addr *group, uint32_t interface);
 
 /* The interface through which what is sent to groups goes. See also BLZ_OPT_MULTICAST_*. */

@@ -55,7 +55,8 @@ BLZ_API BLZ_NODISCARD int blz_unix_listen(blz_unix_listener *listener, const blz
                                           blz_rt *rt, int backlog);
 
 /* Waits for a connection: 0 and *conn; as blz_accept. [task] */
-BLZ_API blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listener, blz_unix *conn);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listener,
+                                                  blz_unix *conn);
 
 /*
  * Accepts connections and calls on_conn(arg, conn) for each, which typically spawns a task:
@@ -72,8 +73,10 @@ BLZ_API blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listene
  * on_conn; -EBADF: was closed already; or what the system says when it cannot accept at all.
  * Connections that wait to be accepted by then are kept for the next accept. [task]
  */
-BLZ_API blz_future *blz_unix_serve(blz_serve_op *op, const blz_unix_listener *listener,
-                                   int (*on_conn)(void *arg, blz_unix conn), void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_serve(blz_serve_op *op,
+                                                 const blz_unix_listener *listener,
+                                                 int (*on_conn)(void *arg, blz_unix conn),
+                                                 void *arg);
 
 /* As blz_listener_close and blz_listener_addr. [any thread] */
 BLZ_API int blz_unix_listener_close(blz_unix_listener *listener);
@@ -82,39 +85,45 @@ BLZ_API int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *
 /* See blz_listener_from_fd. */
 BLZ_API BLZ_NODISCARD int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt,
                                                     int fd);
-BLZ_API int blz_unix_listener_into_fd(blz_unix_listener *listener);
+BLZ_API BLZ_NODISCARD int blz_unix_listener_into_fd(blz_unix_listener *listener);
 
 /*
  * Connects: 0 and *conn. `addr` stays valid until then. -ECONNREFUSED: nobody listens there, or
  * (readiness backends) too many wait to be accepted, of which there is no news to wait for;
  * -ENOENT: no such path. [task]
  */
-BLZ_API blz_future *blz_unix_connect(blz_io *io, blz_unix *conn, const blz_addr *addr);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_connect(blz_io *io, blz_unix *conn,
+                                                   const blz_addr *addr);
 
 /* Two ends of one connection. `rt` NULL: the runtime of this thread. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_unix_pair(blz_unix *a, blz_unix *b, blz_rt *rt);
 
 /* See blz_tcp_from_fd. */
 BLZ_API BLZ_NODISCARD int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, int fd);
-BLZ_API int blz_unix_into_fd(blz_unix *conn);
+BLZ_API BLZ_NODISCARD int blz_unix_into_fd(blz_unix *conn);
 
 /* ---- Reading and writing: see blitz/tcp.h [task] ---- */
 
 /* Descriptors that were sent along are closed by these; blz_unix_recv_fds takes them. */
-BLZ_API blz_future *blz_unix_read(blz_io *io, const blz_unix *conn, void *buf, size_t len);
-BLZ_API blz_future *blz_unix_read_exact(blz_io *io, const blz_unix *conn, void *buf, size_t len);
-BLZ_API blz_future *blz_unix_readv(blz_io *io, const blz_unix *conn, const blz_iovec *iov,
-                                   size_t count);
-BLZ_API blz_future *blz_unix_read_lease(blz_io *io, const blz_unix *conn, blz_buf *buf);
-BLZ_API blz_future *blz_unix_peek(blz_io *io, const blz_unix *conn, void *buf, size_t len);
-BLZ_API blz_future *blz_unix_write(blz_io *io, const blz_unix *conn, const void *buf, size_t len);
-BLZ_API blz_future *blz_unix_write_all(blz_io *io, const blz_unix *conn, const void *buf,
-                                       size_t len);
-BLZ_API blz_future *blz_unix_writev(blz_io *io, const blz_unix *conn, const blz_iovec *iov,
-                                    size_t count);
-BLZ_API blz_future *blz_unix_ready(blz_io *io, const blz_unix *conn, int events);
-BLZ_API int64_t blz_unix_try_read(const blz_unix *conn, void *buf, size_t len);
-BLZ_API int64_t blz_unix_try_write(const blz_unix *conn, const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_read(blz_io *io, const blz_unix *conn, void *buf,
+                                                size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_read_exact(blz_io *io, const blz_unix *conn, void *buf,
+                                                      size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_readv(blz_io *io, const blz_unix *conn,
+                                                 const blz_iovec *iov, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_read_lease(blz_io *io, const blz_unix *conn,
+                                                      blz_buf *buf);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_peek(blz_io *io, const blz_unix *conn, void *buf,
+                                                size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_write(blz_io *io, const blz_unix *conn, const void *buf,
+                                                 size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_write_all(blz_io *io, const blz_unix *conn,
+                                                     const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_writev(blz_io *io, const blz_unix *conn,
+                                                  const blz_iovec *iov, size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_ready(blz_io *io, const blz_unix *conn, int events);
+BLZ_API BLZ_NODISCARD int64_t blz_unix_try_read(const blz_unix *conn, void *buf, size_t len);
+BLZ_API BLZ_NODISCARD int64_t blz_unix_try_write(const blz_unix *conn, const void *buf, size_t len);
 
 /* ---- Descriptors [task] ---- */
 
@@ -123,8 +132,9 @@ BLZ_API int64_t blz_unix_try_write(const blz_unix *conn, const void *buf, size_t
  * sent, which may be fewer than `len`; the descriptors went with the first. They are still open
  * here. -EINVAL: too many, or no bytes; -EBADF: one is not open; -ETOOMANYREFS: the system's limit.
  */
-BLZ_API blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix *conn, const void *buf,
-                                      size_t len, const int *fds, size_t nr_fds);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix *conn,
+                                                    const void *buf, size_t len, const int *fds,
+                                                    size_t nr_fds);
 
 /*
  * Reads bytes and the descriptors that came with them: the number of bytes, 0 at the end;
@@ -132,8 +142,8 @@ BLZ_API blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix *conn, const 
  * the process may not have so many, the others are closed, and msg->flags says
  * BLZ_MSG_FDS_TRUNCATED. Interruptible; what has arrived is never lost by a cancellation.
  */
-BLZ_API blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix *conn, void *buf, size_t len,
-                                      int *fds, size_t max);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix *conn, void *buf,
+                                                    size_t len, int *fds, size_t max);
 
 /* ---- Ending and asking [any thread] ---- */
 
@@ -165,8 +175,8 @@ BLZ_API BLZ_NODISCARD int blz_unix_dgram_bind(blz_unix_dgram *dgram, const blz_a
                                               blz_rt *rt);
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram *b, blz_rt *rt);
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, int fd);
-BLZ_API int blz_unix_dgram_into_fd(blz_unix_dgram *dgram);
-BLZ_API int blz_unix_dgram_connect(const blz_unix_dgram *dgram, const blz_addr *addr);
+BLZ_API BLZ_NODISCARD int blz_unix_dgram_into_fd(blz_unix_dgram *dgram);
+BLZ_API BLZ_NODISCARD int blz_unix_dgram_connect(const blz_unix_dgram *dgram, const blz_addr *addr);
 BLZ_API int blz_unix_dgram_close(blz_unix_dgram *dgram);
 BLZ_API int blz_unix_dgram_local_addr(const blz_unix_dgram *dgram, blz_addr *addr);
 BLZ_API int blz_unix_dgram_set(const blz_unix_dgram *dgram, blz_opt option, int64_t value);
@@ -176,24 +186,26 @@ BLZ_API int blz_unix_dgram_get(const blz_unix_dgram *dgram, blz_opt option, int6
  * Receives one; `from` and `fds` may be NULL. A sender without a name has no address
  * (BLZ_ADDR_NONE). Datagrams wait for room at the receiver, so none is lost. [task]
  */
-BLZ_API blz_future *blz_unix_dgram_recv(blz_msg *msg, const blz_unix_dgram *dgram, void *buf,
-                                        size_t len, blz_addr *from);
-BLZ_API blz_future *blz_unix_dgram_recv_fds(blz_msg *msg, const blz_unix_dgram *dgram, void *buf,
-                                            size_t len, int *fds, size_t max);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_recv(blz_msg *msg, const blz_unix_dgram *dgram,
+                                                      void *buf, size_t len, blz_addr *from);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_recv_fds(blz_msg *msg, const blz_unix_dgram *dgram,
+                                                          void *buf, size_t len, int *fds,
+                                                          size_t max);
 
 /* Sends one to where it is connected, waiting for room. -ENOTCONN. */
-BLZ_API blz_future *blz_unix_dgram_send(blz_msg *msg, const blz_unix_dgram *dgram, const void *buf,
-                                        size_t len);
-BLZ_API blz_future *blz_unix_dgram_send_fds(blz_msg *msg, const blz_unix_dgram *dgram,
-                                            const void *buf, size_t len, const int *fds,
-                                            size_t nr_fds);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_send(blz_msg *msg, const blz_unix_dgram *dgram,
+                                                      const void *buf, size_t len);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_send_fds(blz_msg *msg, const blz_unix_dgram *dgram,
+                                                          const void *buf, size_t len,
+                                                          const int *fds, size_t nr_fds);
 
 /*
  * Sends one to an address. -ENOBUFS: the receiver has no room; of this there is no news to wait for
  * unless the socket is connected to it. -ECONNREFUSED, -ENOENT: nobody is there.
  */
-BLZ_API blz_future *blz_unix_dgram_send_to(blz_msg *msg, const blz_unix_dgram *dgram,
-                                           const void *buf, size_t len, const blz_addr *to);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_send_to(blz_msg *msg, const blz_unix_dgram *dgram,
+                                                         const void *buf, size_t len,
+                                                         const blz_addr *to);
 
 BLZ_END_DECLS
 #endif

@@ -61,7 +61,7 @@ BLZ_API void blz_wait_group_init(blz_wait_group *group);
  * There are n more things to do. 0; -EOVERFLOW: more than BLZ_WAIT_GROUP_MAX, and nothing has been
  * added. One atomic operation. [any thread]
  */
-BLZ_API int blz_wait_group_add(blz_wait_group *group, uint32_t n);
+BLZ_API BLZ_NODISCARD int blz_wait_group_add(blz_wait_group *group, uint32_t n);
 
 /*
  * One thing is done. One atomic operation, unless it is the last and somebody waits. More than were
@@ -76,7 +76,8 @@ BLZ_API uint32_t blz_wait_group_count(const blz_wait_group *group);
 BLZ_API int blz_wait_group_try_wait(blz_wait_group *group);
 
 /* Awaits that the count is zero: 0. Interruptible: -ECANCELED, and the count stays. [task] */
-BLZ_API blz_future *blz_wait_group_await(blz_wait_group_op *op, blz_wait_group *group);
+BLZ_API BLZ_NODISCARD blz_future *blz_wait_group_await(blz_wait_group_op *op,
+                                                       blz_wait_group *group);
 
 /* Blocks this thread until the count is zero: 0. -EDEADLK on a worker. [any thread but a worker] */
 static inline int64_t blz_wait_group_wait(blz_wait_group *group)

@@ -124,7 +124,7 @@ BLZ_API int blz_watch_send_if_modified(const blz_watch_sender *tx, void *scratch
 BLZ_API void blz_watch_sender_get(const blz_watch_sender *tx, void *value);
 
 /* Awaits the moment when there are no receivers: 0. Interruptible. [task] */
-BLZ_API blz_future *blz_watch_closed(blz_watch_op *op, const blz_watch_sender *tx);
+BLZ_API BLZ_NODISCARD blz_future *blz_watch_closed(blz_watch_op *op, const blz_watch_sender *tx);
 
 /* The same on a thread of your own. [any thread but a worker] */
 static inline int blz_watch_closed_wait(const blz_watch_sender *tx)
@@ -155,15 +155,16 @@ BLZ_API int blz_watch_try_changed(blz_watch_receiver *rx);
  * Awaits a value that has not been seen, which counts as seen then: 0, or -EPIPE. Interruptible:
  * with -ECANCELED nothing has been seen. [task]
  */
-BLZ_API blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx);
+BLZ_API BLZ_NODISCARD blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx);
 
 /*
  * Awaits that predicate(arg, &value) is true of the latest value, seen or not, which is then in
  * *value: 0; -EPIPE: closed, and it is not true of the last value. It is called in polls, with no
  * lock held, for each value that the receiver comes to see; those are seen. Interruptible. [task]
  */
-BLZ_API blz_future *blz_watch_wait_for(blz_watch_op *op, blz_watch_receiver *rx, void *value,
-                                       blz_watch_predicate predicate, void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_watch_wait_for(blz_watch_op *op, blz_watch_receiver *rx,
+                                                     void *value, blz_watch_predicate predicate,
+                                                     void *arg);
 
 /* The same on a thread of your own. [any thread but a worker] */
 static inline int blz_watch_changed_wait(blz_watch_receiver *rx)
@@ -216,7 +217,8 @@ static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
 #define BLZ_WATCH_INLINE_ static inline __attribute__((unused))
 
 #define BLZ_WATCH_HANDLES_(name, type)                                                      \
-    BLZ_WATCH_INLINE_ int name##_new(name##_sender *tx, name##_receiver *rx, type initial)  \
+    BLZ_WATCH_INLINE_ BLZ_NODISCARD int name##_new(name##_sender *tx, name##_receiver *rx,  \
+                                                   type initial)                            \
     {                                                                                       \
         return blz_watch_new(&tx->raw, rx ? &rx->raw : NULL, &initial, sizeof(type), NULL); \
     }                                                                                       \
@@ -299,7 +301,7 @@ static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
     {                                                                                              \
         return blz_watch_get_and_update(&rx->raw, value);                                          \
     }                                                                                              \
-    BLZ_WATCH_INLINE_ blz_future *name##_changed(name##_op *op, name##_receiver *rx)               \
+    BLZ_WATCH_INLINE_ BLZ_NODISCARD blz_future *name##_changed(name##_op *op, name##_receiver *rx) \
     {                                                                                              \
         return blz_watch_changed(&op->op, &rx->raw);                                               \
     }                                                                                              \
@@ -312,8 +314,10 @@ static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
         name##_op *op = (name##_op *)arg;                                                          \
         return op->fn(op->arg, (const type *)value);                                               \
     }                                                                                              \
-    BLZ_WATCH_INLINE_ blz_future *name##_wait_for(name##_op *op, name##_receiver *rx, type *value, \
-                                                  bool (*fn)(void *, const type *), void *arg)     \
+    BLZ_WATCH_INLINE_ BLZ_NODISCARD blz_future *name##_wait_for(name##_op *op,                     \
+                                                                name##_receiver *rx, type *value,  \
+                                                                bool (*fn)(void *, const type *),  \
+                                                                void *arg)                         \
     {                                                                                              \
         op->fn = fn;                                                                               \
         op->arg = arg;                                                                             \

@@ -202,7 +202,6 @@ blz_future *blz_receiver_recv_many(blz_channel_op *op, const blz_receiver *rx, v
                                        .cancel = blz_channel_recv_cancel_,
                                        .look = blz_channel_look_};
 
-    blz_channel_op_init_(op, &ops, rx->channel, elems);
     op->count = count;
-    return &op->future;
+    return blz_channel_op_init_(op, &ops, rx->channel, elems);
 }

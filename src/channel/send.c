@@ -328,9 +328,8 @@ blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx, uint32_
                                        .look = blz_channel_look_};
 
     *permit = (blz_permit){tx->channel, 0, 0};
-    blz_channel_op_init_(op, &ops, tx->channel, permit);
     op->count = count;
-    return &op->future;
+    return blz_channel_op_init_(op, &ops, tx->channel, permit);
 }
 
 /* ---- the end, as senders see it ---- */

@@ -186,7 +186,7 @@ out_targets:
 out_listener:
     blz__console_unlisten(console);
 out_rt:
-    (void)blz_rt_free(console->rt);
+    blz_ignore(blz_rt_free(console->rt));
     return rc;
 }
 

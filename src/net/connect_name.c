@@ -118,8 +118,8 @@ static void start_next(blz_connect_op *op)
     uint32_t i = (uint32_t)__builtin_ctzll(~op->live);
     struct blz__attempt *attempt = &op->attempts[i];
 
-    blz_tcp_connect_with(&attempt->io, &attempt->conn, &op->addrs.items[op->next++],
-                         &op->options.tcp);
+    blz_ignore(blz_tcp_connect_with(&attempt->io, &attempt->conn, &op->addrs.items[op->next++],
+                                    &op->options.tcp));
     op->live |= (uint64_t)1 << i;
     op->next_at_ns = blz_deadline(op->options.stagger_ns);
 }

@@ -76,9 +76,9 @@ static bool begin_read(struct stream *s, const blz_allocator *allocator)
     if (s->len == s->size && !full && !grow(s, allocator))
         return false;
     if (full)
-        blz_pipe_read(&s->io, s->pipe, &s->excess, 1);
+        blz_ignore(blz_pipe_read(&s->io, s->pipe, &s->excess, 1));
     else
-        blz_pipe_read(&s->io, s->pipe, s->data + s->len, s->size - s->len);
+        blz_ignore(blz_pipe_read(&s->io, s->pipe, s->data + s->len, s->size - s->len));
     s->reads = true;
     return true;
 }

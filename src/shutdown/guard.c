@@ -114,7 +114,7 @@ static bool watch(blz_guard_op *op, blz_cx *cx)
     blz_shutdown *s = op->guard.shutdown;
 
     if (op->future.line == SOFT && blz_token_is_cancelled(op->soft.token)) {
-        blz_token_cancelled(&op->force, s->tokens[BLZ_SHUTDOWN_FORCING]);
+        blz_ignore(blz_token_cancelled(&op->force, s->tokens[BLZ_SHUTDOWN_FORCING]));
         op->future.line = WATCHING;
     }
     if (op->future.line != WATCHING || blz_is_pending(force->ops->poll(force, cx)))

@@ -77,7 +77,7 @@ CONTEXT = {
     "notify": ("struct item; struct queue { struct item *first; }; static struct queue queue;"
                "static struct item *item; void push(struct queue *, struct item *);"
                "bool pop(struct queue *, struct item **);\n",
-               "struct item *item; blz_notify_op wait;"),
+               "struct item *item; blz_notify_op wait; blz_future *next;"),
     "once": ("struct config { int port; }; void use(const struct config *config);"
              "struct load_config { BLZ_FRAME; };\nBLZ_ASYNC(load_config) { BLZ_BEGIN; BLZ_END(0); }",
              "blz_once_op get; struct load_config load;"),

@@ -166,14 +166,14 @@ static blz_poll fickle_poll(blz_future *future, blz_cx *cx)
     bool first = !self->join.future.ops;
 
     if (first)
-        blz_handle_join(&self->join, &handle);
+        blz_ignore(blz_handle_join(&self->join, &handle));
     blz_poll poll = blz_poll_branch(&self->join.future, cx);
     if (first && blz_is_pending(poll)) {
         blz_cancel_branch(&self->join.future, cx);
         poll = blz_poll_branch(&self->join.future, cx);
         if (blz_is_ready(poll) && self->join.future.result == -ECANCELED) {
             self->again = true;
-            blz_handle_join(&self->join, &handle);
+            blz_ignore(blz_handle_join(&self->join, &handle));
             poll = blz_poll_branch(&self->join.future, cx);
         }
     }

@@ -325,7 +325,7 @@ static void disable_loses_no_permit(void)
 
     begin();
     model_thread notifier = model_start_named(one, NULL, "notifier");
-    blz_notify_await(&op, notify);
+    blz_ignore(blz_notify_await(&op, notify));
     blz_notify_enable(&op);
     blz_notify_disable(&op);
     model_join(notifier);

@@ -67,7 +67,7 @@ BLZ_ASYNC(consumer)
 {
     BLZ_BEGIN;
     for (;;) {
-        blz_notify_await(&self->wait, &self->market->ready);
+        blz_ignore(blz_notify_await(&self->wait, &self->market->ready));
         blz_notify_enable(&self->wait);
         if (consume(self->market) || is_over(self->market)) {
             blz_notify_disable(&self->wait);
@@ -96,7 +96,7 @@ static void *consume_on_thread(void *arg)
 
     while (!is_over(market)) {
         blz_notify_op wait;
-        blz_notify_await(&wait, &market->ready);
+        blz_ignore(blz_notify_await(&wait, &market->ready));
         blz_notify_enable(&wait);
         if (consume(market) || is_over(market))
             blz_notify_disable(&wait);

@@ -7,7 +7,7 @@
  *     begin_line();
  *     join_line(&a, blz_semaphore_acquire(&ops[0], &semaphore, 1));
  *     join_line(&b, blz_semaphore_acquire(&ops[1], &semaphore, 1));
- *     blz_semaphore_release(&semaphore, 1);
+ *     blz_ignore(blz_semaphore_release(&semaphore, 1));
  *     assert_int_equal(outcome_of(&a), 0);
  *     assert_true(is_waiting(&b));
  *     ...

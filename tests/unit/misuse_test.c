@@ -40,7 +40,8 @@ static void select_io_twice(void)
     blz_io io = {0};
     char byte;
 
-    (void)blz_select(&select, blz_tcp_read(&io, &conn, &byte, 1), blz_tcp_write(&io, &conn, "", 1));
+    blz_ignore(
+        blz_select(&select, blz_tcp_read(&io, &conn, &byte, 1), blz_tcp_write(&io, &conn, "", 1)));
 }
 
 static void one_blz_io_for_two_branches_of_a_select_is_a_panic(void **state)
@@ -57,7 +58,7 @@ static void select_twice_in_an_array(void)
     for (int i = 0; i < 64; i++)
         list[i] = blz_yield(&ops[i]);
     list[63] = list[0];
-    (void)blz_select_biased_array(&select, list, 64);
+    blz_ignore(blz_select_biased_array(&select, list, 64));
 }
 
 static void one_future_twice_in_a_long_array_is_a_panic(void **state)
@@ -71,7 +72,7 @@ static void join_nothing(void)
     blz_future op;
     blz_try_join_op join;
 
-    (void)blz_try_join(&join, blz_yield(&op), NULL);
+    blz_ignore(blz_try_join(&join, blz_yield(&op), NULL));
 }
 
 static void a_branch_that_is_null_is_a_panic(void **state)
@@ -84,7 +85,7 @@ static void limit_nothing(void)
 {
     blz_timeout limit;
 
-    (void)blz_with_timeout(&limit, BLZ_SEC, NULL);
+    blz_ignore(blz_with_timeout(&limit, BLZ_SEC, NULL));
 }
 
 static int64_t same(void *arg, int64_t result)
@@ -97,7 +98,7 @@ static void map_nothing(void)
 {
     blz_map map;
 
-    (void)blz_map_init(&map, NULL, same, NULL);
+    blz_ignore(blz_map_init(&map, NULL, same, NULL));
 }
 
 static void guard_nothing(void)
@@ -106,7 +107,7 @@ static void guard_nothing(void)
     blz_token *token;
 
     if (blz_token_new(&token) == 0)
-        (void)blz_token_guard(&guard, token, NULL);
+        blz_ignore(blz_token_guard(&guard, token, NULL));
 }
 
 static void a_future_around_null_is_a_panic(void **state)
@@ -129,7 +130,7 @@ struct shared_inside {
 BLZ_ASYNC(shared_inside)
 {
     BLZ_BEGIN;
-    (void)blz_yield(&self->op);
+    blz_ignore(blz_yield(&self->op));
     BLZ_AWAIT(self->rc,
               blz_join(&self->join, blz_with_timeout(&self->limit[0], BLZ_MSEC, &self->op),
                        blz_with_timeout(&self->limit[1], BLZ_MSEC, &self->op)));
@@ -225,7 +226,7 @@ static void try_to_send_on_nothing(void)
     blz_sender tx = {NULL};
     int job = 1;
 
-    (void)blz_sender_try_send(&tx, &job);
+    blz_ignore(blz_sender_try_send(&tx, &job));
 }
 
 static void receive_from_a_dropped_handle(void)
@@ -237,7 +238,7 @@ static void receive_from_a_dropped_handle(void)
     if (jobs_new(&tx, &rx, 1) < 0)
         return;
     jobs_receiver_drop(&rx);
-    (void)jobs_try_recv(&rx, &job);
+    blz_ignore(jobs_try_recv(&rx, &job));
 }
 
 static void a_channel_that_was_not_made_is_a_panic(void **state)

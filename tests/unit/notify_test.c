@@ -212,7 +212,7 @@ static void a_waker_may_notify(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) { /* enabled, and with a waker of our own instead of a task's */
-        blz_notify_await(&ops[i], &notify);
+        blz_ignore(blz_notify_await(&ops[i], &notify));
         assert_false(blz_notify_enable(&ops[i]));
         ops[i].waiter.waker = blz_waker_callback(&callback);
     }
@@ -233,8 +233,8 @@ static void an_enabled_wait_is_notified_before_its_first_poll(void **state)
     blz_notify_op enabled, fresh;
 
     (void)state;
-    blz_notify_await(&enabled, &notify);
-    blz_notify_await(&fresh, &notify);
+    blz_ignore(blz_notify_await(&enabled, &notify));
+    blz_ignore(blz_notify_await(&fresh, &notify));
     assert_false(blz_notify_enable(&enabled));
     assert_false(blz_notify_enable(&enabled)); /* again: nothing */
     blz_notify_all(&notify);
@@ -254,7 +254,7 @@ static void enabling_takes_a_stored_permit(void **state)
 
     (void)state;
     blz_notify_one(&notify);
-    blz_notify_await(&op, &notify);
+    blz_ignore(blz_notify_await(&op, &notify));
     assert_true(blz_notify_enable(&op));
     assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
     assert_true(blz_is_ready(poll_once(&op.future, &cx)));
@@ -267,8 +267,8 @@ static void disabling_passes_a_permit_on(void **state)
     blz_notify_op first, second;
 
     (void)state;
-    blz_notify_await(&first, &notify);
-    blz_notify_await(&second, &notify);
+    blz_ignore(blz_notify_await(&first, &notify));
+    blz_ignore(blz_notify_await(&second, &notify));
     assert_false(blz_notify_enable(&first));
     assert_false(blz_notify_enable(&second));
     blz_notify_one(&notify);
@@ -285,7 +285,7 @@ static void one_for_all_is_not_passed_on(void **state)
     blz_notify_op op;
 
     (void)state;
-    blz_notify_await(&op, &notify);
+    blz_ignore(blz_notify_await(&op, &notify));
     assert_false(blz_notify_enable(&op));
     blz_notify_all(&notify);
     blz_notify_disable(&op);
@@ -301,7 +301,7 @@ static void a_wait_that_was_ended_takes_no_permit(void **state)
     blz_notify_op op;
 
     (void)state;
-    blz_notify_await(&op, &notify);
+    blz_ignore(blz_notify_await(&op, &notify));
     assert_false(blz_notify_enable(&op));
     blz_notify_all(&notify);
     blz_notify_one(&notify);
@@ -321,7 +321,7 @@ struct waits_enabled {
 BLZ_ASYNC(waits_enabled)
 {
     BLZ_BEGIN;
-    blz_notify_await(&self->wait, self->notify);
+    blz_ignore(blz_notify_await(&self->wait, self->notify));
     blz_notify_enable(&self->wait);
     if (self->cancel_first) {
         self->cancel_first = false;

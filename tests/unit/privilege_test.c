@@ -45,14 +45,16 @@ static int obeyed_part(void)
 
     if (blz_rt_new(&rt, NULL) < 0)
         return 1; /* BLZ_WORKERS, BLZ_SEED, BLZ_WATCHDOG_MS */
-    blz_rt_free(rt);
+    if (blz_rt_free(rt) < 0)
+        return 6;
     if (BLZ_RUN(makes_temp_dir, .expected = "/tmp/t") != 1)
         return 2; /* TMPDIR */
     if (blz_rt_new(&rt, &(blz_options){.workers = 1, .seed = 1, .watchdog_ns = -1}) < 0)
         return 3;
     if (strstr(blz_rt_backend_reason(rt), "BLZ_BACKEND"))
         return 4; /* BLZ_BACKEND */
-    blz_rt_free(rt);
+    if (blz_rt_free(rt) < 0)
+        return 7;
     if (blz_pool_new(&pool, NULL) < 0)
         return 5; /* BLZ_NUM_THREADS */
     blz_pool_free(pool);
@@ -73,7 +75,8 @@ static int in_ordinary_program(void)
     alarm(CHILD_SECONDS);
     if (blz_rt_new(&rt, &(blz_options){.workers = 1}) < 0)
         return 1;
-    blz_rt_free(rt);
+    if (blz_rt_free(rt) < 0)
+        return 8;
     return 0;
 }
 

@@ -242,9 +242,9 @@ BLZ_ASYNC(two_at_once)
                                  blz_semaphore_acquire(&self->b, &semaphore, 1)));
     check(self->a.future.result == 0 || self->b.future.result == 0);
     if (self->a.future.result == 0)
-        blz_semaphore_release(&semaphore, 1);
+        check(blz_semaphore_release(&semaphore, 1) == 0);
     if (self->b.future.result == 0)
-        blz_semaphore_release(&semaphore, 1);
+        check(blz_semaphore_release(&semaphore, 1) == 0);
     BLZ_END(self->rc);
 }
 
@@ -373,7 +373,7 @@ BLZ_ASYNC(greedy)
     BLZ_BEGIN;
     while (!*self->enough) {
         BLZ_AWAIT(self->rc, blz_semaphore_acquire(&self->op, &semaphore, 1));
-        blz_semaphore_release(&semaphore, 1);
+        check(blz_semaphore_release(&semaphore, 1) == 0);
     }
     BLZ_END(0);
 }
