@@ -21,6 +21,7 @@
 #include "system/clock.h"
 #include "system/futex.h"
 #include "system/thread.h"
+#include "time/time.h"
 
 /*
  * Jobs that wait longer than this, at the rate at which they are being taken, are reason enough for

@@ -18,6 +18,7 @@
 #include "system/clock.h"
 #include "system/futex.h"
 #include "system/thread.h"
+#include "time/time.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,10 +4,10 @@
 #define BLZ_SCHED_RT_H
 
 #include "sched/sched.h"
-#include "sched/test_clock.h"
 #include "sched/visitors.h"
 #include "sched/watchdog.h"
 #include "sched/worker.h"
+#include "time/test_clock.h"
 
 /* How far a shutdown has come. Only ever goes up. */
 enum { RT_OPEN, RT_CLOSING, RT_FORCING };

@@ -62,6 +62,17 @@ void blz__io_free(struct blz__io *io);
 /* Handles of sockets, files and pipes that have not been closed. [any thread] */
 uint64_t blz__io_open_count(struct blz__io *io);
 
+/* ---- What the scheduler needs from src/time ---- */
+
+/* The runtime's clock: the monotonic one, or its own (options.test_clock). [any thread] */
+int64_t blz__rt_now(blz_rt *rt);
+
+/* Fires the timers that are due. [any thread: the watchdog does it for a worker that is stuck] */
+void blz__worker_expire(struct blz_worker *w);
+
+/* Drops the timers that are left. [the end of the runtime] */
+void blz__worker_drop_timers(struct blz_worker *w);
+
 /* ---- for threads that are not workers ---- */
 
 /*
@@ -116,35 +127,5 @@ int blz__rt_watch(blz_rt *rt, blz__watcher *watcher);
 
 /* False: it is being told, or has been. [any thread] */
 bool blz__rt_unwatch(blz_rt *rt, blz__watcher *watcher);
-
-/* ---- time ---- */
-
-/* The runtime's clock: the monotonic one, or its own (options.test_clock). [any thread] */
-int64_t blz__rt_now(blz_rt *rt);
-
-/* Something is under way outside of the workers: a test clock must not run ahead. [any thread] */
-void blz__rt_hold_clock(blz_rt *rt);
-void blz__rt_release_clock(blz_rt *rt);
-
-/* Arms a timer whose target is filled in, on the worker that polls the task. [task] */
-void blz__timer_arm(blz_timer *timer, int64_t deadline_ns, blz_cx *cx);
-
-/* The same from anywhere. 0 or a negative errno. [any thread] */
-int blz__timer_arm_remote(blz_timer *timer, int64_t deadline_ns, blz_rt *rt);
-
-/*
- * Arms a callback of the library's own, `ns` from now: also while the runtime ends, as long as it
- * has workers. 0 or a negative errno; then it is not armed. [any thread]
- */
-int blz__timer_arm_own(blz_timer *timer, int64_t ns, blz_rt *rt);
-
-/* Disarms a timer that wakes the task being polled, if it is armed. [task] */
-bool blz__timer_stop(blz_timer *timer, blz_cx *cx);
-
-/* Disarms: true if it was armed; the target is the caller's again. [any thread] */
-bool blz__timer_disarm(blz_timer *timer);
-
-/* Moves an armed timer: false if it was not armed any more. [any thread] */
-bool blz__timer_move(blz_timer *timer, int64_t deadline_ns);
 
 #endif

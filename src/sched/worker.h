@@ -165,12 +165,6 @@ bool blz__worker_read_mail(blz_worker *w);
 /* Driver events, messages, yielded tasks. [owner] */
 void blz__worker_maintain(blz_worker *w);
 
-/* Fires the timers that are due. [any thread: the watchdog does it for a worker that is stuck] */
-void blz__worker_expire(blz_worker *w);
-
-/* Drops the timers that are left. [the end of the runtime] */
-void blz__worker_drop_timers(blz_worker *w);
-
 /* Blocks of other heaps, kept back to be returned in batches. [owner] */
 void blz__worker_flush_frees(blz_worker *w);
 

@@ -10,6 +10,7 @@
 #include "sched/sched.h"
 #include "task/task.h"
 #include "system/futex.h"
+#include "time/time.h"
 
 /* ---- subscriptions ---- */
 

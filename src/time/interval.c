@@ -8,7 +8,7 @@
  *   DELAY    they are dropped, and the next one comes a whole period after this one
  *   SKIP     they are dropped, and the next one comes where it would have come anyway
  */
-#include "sched/sched.h"
+#include "time/time.h"
 
 #include <blitz/look.h>
 

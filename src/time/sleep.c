@@ -11,7 +11,7 @@
  *   WAITING    reset      WAITING   the timer is moved; if it has fired, UNTIL
  *   any        cancel     STOPPED   disarms; but if the timer has fired, it is ready as always
  */
-#include "sched/sched.h"
+#include "time/time.h"
 
 #include <blitz/look.h>
 

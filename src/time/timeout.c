@@ -17,7 +17,7 @@
  * Who is first decides: a cancellation from outside after the timer fired is not heard of, since
  * the branch is ending already, and one before it makes the timer needless.
  */
-#include "sched/sched.h"
+#include "time/time.h"
 
 #include <blitz/look.h>
 

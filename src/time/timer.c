@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Timers for the program: in its own memory or on the heap, calling back or waking a task. All
- * that matters happens in the wheel (wheel.c) and in the scheduler (timers.c).
+ * that matters happens in the wheel (wheel.c) and in its tie to the worker (timers.c).
  */
 #include "base/alloc.h"
-#include "sched/sched.h"
+#include "time/time.h"
 
 #include <blitz/runtime.h>
 #include <errno.h>

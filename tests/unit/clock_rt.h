@@ -5,6 +5,7 @@
 
 #include "harness.h"
 #include "sched/rt.h"
+#include "time/time.h"
 
 #define MS BLZ_MSEC
 

@@ -7,6 +7,7 @@
 #include "harness.h"
 
 #include "sched/rt.h"
+#include "time/time.h"
 
 #include <fcntl.h>
 #include <poll.h>

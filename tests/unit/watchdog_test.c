@@ -12,6 +12,7 @@
 #include "sched/rt.h"
 #include "system/clock.h"
 #include "system/thread.h"
+#include "time/time.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers and their wheels: who arms a timer where, and who fires it.
+ * Workers and their wheels: which thread arms a timer in which wheel, and which one fires it. A
+ * wheel is part of its worker, so this file sees the worker's struct; see docs/design/time.md.
  *
  * A task arms a timer on the worker that polls it, and disarms it from wherever it is by then.
  * Other threads use the wheel of worker 0, and wake that worker if it would sleep too long. A
@@ -12,6 +13,7 @@
  */
 #include "observe/trace.h"
 #include "sched/rt.h"
+#include "time/time.h"
 
 #include <errno.h>
 
@@ -27,8 +29,7 @@ static blz_worker *worker_of(const blz_timer *timer)
 
 void blz__timer_arm(blz_timer *timer, int64_t deadline_ns, blz_cx *cx)
 {
-    blz__wheel_insert(&cx->worker->wheel, timer, deadline_ns,
-                      true); /* who is awake need not be woken */
+    blz__wheel_insert(&cx->worker->wheel, timer, deadline_ns, true); /* this worker is awake */
 }
 
 /* The first timer from outside may be the first thing that the runtime hears of. */
@@ -70,7 +71,7 @@ int blz__timer_arm_own(blz_timer *timer, int64_t ns, blz_rt *rt)
 {
     int rc;
 
-    visitors_enter(&rt->visitors); /* as above */
+    visitors_enter(&rt->visitors); /* the runtime may end when the timer has fired */
     rc = blz__load(&rt->started, ACQUIRE) ? 0 : blz__rt_start(rt, false);
     if (rc == 0)
         arm_here(timer, blz_time_add(blz__rt_now(rt), ns), rt);

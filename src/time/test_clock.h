@@ -3,8 +3,8 @@
  * A clock that tests can stop and set. Stopped, it goes ahead by itself when the runtime's one
  * worker has nothing to do: to the next timer, at once. See docs/design/time.md.
  */
-#ifndef BLZ_SCHED_TEST_CLOCK_H
-#define BLZ_SCHED_TEST_CLOCK_H
+#ifndef BLZ_TIME_TEST_CLOCK_H
+#define BLZ_TIME_TEST_CLOCK_H
 
 #include "base/atomic.h"
 #include "base/lock.h"
