@@ -57,9 +57,14 @@ if(BLITZ_BUILD_SHARED)
     add_library(blitz::blitz ALIAS blitz)
     blitz_usage_requirements(blitz)
     target_link_libraries(blitz PRIVATE $<BUILD_INTERFACE:blitz_release>)
+    # Before 1.0 each MINOR version may break compiled programs: see docs/versioning.md.
+    set(soversion ${PROJECT_VERSION_MAJOR})
+    if(PROJECT_VERSION_MAJOR EQUAL 0)
+        set(soversion 0.${PROJECT_VERSION_MINOR})
+    endif()
     set_target_properties(blitz PROPERTIES
         VERSION ${PROJECT_VERSION}
-        SOVERSION ${PROJECT_VERSION_MAJOR}
+        SOVERSION ${soversion}
         LINKER_LANGUAGE C)
     if(CMAKE_SYSTEM_NAME MATCHES "Linux|BSD")
         set(map ${PROJECT_SOURCE_DIR}/src/blitz.map)

@@ -29,15 +29,15 @@ must_have() { # package, pattern...
         grep -qE "$pattern" <<<"$list" || fail "$1 has nothing like $pattern"
     done
 }
-must_have libblitz0 '/libblitz\.so\.0$'
+must_have libblitz0.1 '/libblitz\.so\.0\.1$'
 must_have libblitz-dev '/include/blitz\.h$' '/blitz\.pc$' '/blitz-config\.cmake$' '/libblitz\.a$' \
     '/man3/blz_tcp' '/man7/blitz\.7'
 must_have blitz-tools '/bin/blitz-check-frames$'
-odd=$(contents libblitz0 | grep -vE '/libblitz\.so\.[0-9.]+$|/share/doc/|/share/lintian/' || true)
-[ -z "$odd" ] || fail "in libblitz0, which is installed beside other versions of itself: $odd"
+odd=$(contents libblitz0.1 | grep -vE '/libblitz\.so\.[0-9.]+$|/share/doc/|/share/lintian/' || true)
+[ -z "$odd" ] || fail "in libblitz0.1, which is installed beside other versions of itself: $odd"
 
 root=$work/root
-for package in libblitz0 libblitz-dev blitz-tools; do
+for package in libblitz0.1 libblitz-dev blitz-tools; do
     dpkg-deb -x "$work/${package}_${version}_"*.deb "$root"
 done
 lib=$(dirname "$(find "$root" -name libblitz.a)")

@@ -84,7 +84,7 @@ class Program:
         if symbol is None:
             raise gdb.GdbError("No debug information of Blitz here: the program does not use it, is "
                                "not running yet, or the library was built without -g or stripped "
-                               "(Debian: libblitz0-dbgsym has it).")
+                               "(Debian: libblitz0.1-dbgsym has it).")
         self.all = symbol.value()
         self.task = Layout("struct blz_task", "state", "origin", "id", "polls")
         self.future = Layout("struct blz_future", "ops", "child", "line")
