@@ -223,6 +223,7 @@ BLZ_API void blz_par_isolated(blz_par *par, blz_par_fn fn, void *arg);
 #define blz_par_load_(p)       __atomic_load_n((p), __ATOMIC_RELAXED)
 #define blz_par_store_(p, v)   __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define blz_par_release_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/* The library's own light fence is internal; the inline code of programs needs one in this header. */
 #define blz_par_light_fence_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #endif
 

@@ -6,7 +6,6 @@
  */
 #include "base/lean.h"
 
-#include "system/fence.h"
 #include "system/futex.h"
 
 /* Entries of an undisturbed owner before it leans again: they pay for the fence. */

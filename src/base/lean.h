@@ -23,6 +23,7 @@
 #ifndef BLZ_BASE_LEAN_H
 #define BLZ_BASE_LEAN_H
 
+#include "base/fence.h"
 #include "base/lock.h"
 #include "system/futex.h"
 
@@ -45,18 +46,12 @@ void blz__lean_leave_other(blz__lean *lean);
 void blz__lean_retreat(blz__lean *lean);
 void blz__lean_enter_shared(blz__lean *lean);
 
-/* The owner's half of the fence: a promise to the compiler. */
-static inline void blz__lean_fence_light(void)
-{
-    __asm__ __volatile__("" ::: "memory");
-}
-
 /* Gives what leave wants back: whether the real lock is held. [owner] */
 static inline bool blz__lean_enter(blz__lean *lean)
 {
     if (blz_likely(!blz__load(&lean->shared, RELAXED))) {
         blz__store(&lean->inside, 1u, RELAXED);
-        blz__lean_fence_light(); /* pairs with blz__fence_heavy in blz__lean_enter_other */
+        blz__fence_light(); /* pairs with blz__fence_heavy in blz__lean_enter_other */
         if (blz_likely(!blz__load(&lean->shared, RELAXED)))
             return false;
         blz__lean_retreat(lean);
@@ -73,7 +68,7 @@ static inline void blz__lean_leave(blz__lean *lean, bool locked)
         return;
     }
     blz__store(&lean->inside, 0u, RELEASE); /* pairs with the acquire in blz__lean_enter_other */
-    blz__lean_fence_light();                /* pairs with blz__fence_heavy there */
+    blz__fence_light();                     /* pairs with blz__fence_heavy there */
     if (blz_unlikely(blz__load(&lean->shared, RELAXED)))
         blz__futex_wake(&lean->inside, 1);
 }

@@ -5,7 +5,6 @@
  */
 #include "base/light.h"
 
-#include "system/fence.h"
 #include "system/futex.h"
 
 void blz__light_slow(blz__light *lock, bool asymmetric_fences)
@@ -22,10 +21,7 @@ void blz__light_slow(blz__light *lock, bool asymmetric_fences)
     }
 #endif
     blz__fetch_add(&lock->sleepers, 1u, RELAXED);
-    if (asymmetric_fences)
-        blz__fence_heavy(); /* pairs with the light one in blz__light_release */
-    else
-        blz__fence_seq_cst();
+    blz__fence_heavy_or_full(asymmetric_fences); /* pairs with that in blz__light_release */
     for (; !blz__cas(&lock->word, &free, 1u, ACQUIRE, RELAXED); free = 0)
         blz__futex_wait(&lock->word, 1);
     blz__fetch_sub(&lock->sleepers, 1u, RELAXED);

@@ -19,6 +19,7 @@
 #define BLZ_BASE_LIGHT_H
 
 #include "base/atomic.h"
+#include "base/fence.h"
 #include "system/futex.h"
 
 #include <blitz/base.h>
@@ -41,10 +42,8 @@ static inline void blz__light_acquire(blz__light *lock, bool asymmetric_fences)
 
 static inline void blz__light_release(blz__light *lock, bool asymmetric_fences)
 {
-    blz__store(&lock->word, 0u, RELEASE);  /* pairs with the acquire of the next */
-    __asm__ __volatile__("" ::: "memory"); /* pairs with the heavy fence in blz__light_slow */
-    if (blz_unlikely(!asymmetric_fences))
-        blz__fence_seq_cst();
+    blz__store(&lock->word, 0u, RELEASE);        /* pairs with the acquire of the next */
+    blz__fence_light_or_full(asymmetric_fences); /* pairs with that in blz__light_slow */
     if (blz_unlikely(blz__load(&lock->sleepers, RELAXED)))
         blz__futex_wake(&lock->word, 1);
 }

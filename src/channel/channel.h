@@ -46,11 +46,11 @@
 
 #include "base/atomic.h"
 #include "base/cacheline.h"
+#include "base/fence.h"
 #include "base/light.h"
 #include "base/lock.h"
 #include "channel/handle.h"
 #include "sync/sync.h"
-#include "system/fence.h"
 
 #include <blitz/channel.h>
 
@@ -137,18 +137,13 @@ static inline bool is_unbounded(const blz_channel *ch)
 /* Between publishing or freeing, and the look at who waits. */
 static inline void fence_light(const blz_channel *ch)
 {
-    __asm__ __volatile__("" ::: "memory"); /* pairs with fence_heavy */
-    if (blz_unlikely(!ch->asymmetric))
-        blz__fence_seq_cst();
+    blz__fence_light_or_full(ch->asymmetric); /* pairs with fence_heavy */
 }
 
 /* Between the bit and the second look. */
 static inline void fence_heavy(const blz_channel *ch)
 {
-    if (ch->asymmetric)
-        blz__fence_heavy(); /* pairs with fence_light */
-    else
-        blz__fence_seq_cst();
+    blz__fence_heavy_or_full(ch->asymmetric); /* pairs with fence_light */
 }
 
 static inline void lock(blz_channel *ch)

@@ -46,8 +46,8 @@
 
 #include "base/atomic.h"
 #include "base/cacheline.h"
+#include "base/fence.h"
 #include "base/lock.h"
-#include "system/fence.h"
 
 #if defined(BLZ_MODEL) && defined(BLITZ_PAR_H)
 #error "models want this before blitz/par.h"
@@ -55,7 +55,7 @@
 #define blz_par_load_(p)       blz__load((p), RELAXED)
 #define blz_par_store_(p, v)   blz__store((p), (v), RELAXED)
 #define blz_par_release_(p, v) blz__store((p), (v), RELEASE)
-#define blz_par_light_fence_() __asm__ __volatile__("" ::: "memory")
+#define blz_par_light_fence_() blz__fence_light()
 #include <blitz/par.h>
 
 typedef struct ring {

@@ -68,7 +68,7 @@ bool blz__par_go_solo(worker *w, uint64_t now)
     blz__store(&w->is_solo, true, RELAXED);
     /* Pairs with the heavy fence of blz__par_sleep_announce: who has announced before is seen here,
      * and who does later sees that we are solo. */
-    blz_par_light_fence_();
+    blz__fence_light();
     if (is_looked_after(pool)) {
         w->solo_until = now + pool->solo_ticks;
         w->is_excused = false;

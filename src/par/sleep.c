@@ -6,27 +6,17 @@
  */
 #include "par/sleep.h"
 
-#include "system/fence.h"
-#include "system/futex.h"
+#include "base/fence.h"
 #include "par/latch.h"
+#include "system/futex.h"
 
 #include <blitz/base.h>
 
 /* ---- fences ---- */
 
-static void fence_of_the_poster(const sleep_state *s)
-{
-    __asm__ __volatile__("" ::: "memory"); /* pairs with blz__par_sleep_fence */
-    if (!s->asymmetric_fences)
-        blz__fence_seq_cst();
-}
-
 void blz__par_sleep_fence(const sleep_state *s)
 {
-    if (s->asymmetric_fences)
-        blz__fence_heavy(); /* pairs with fence_of_the_poster */
-    else
-        blz__fence_seq_cst();
+    blz__fence_heavy_or_full(s->asymmetric_fences); /* pairs with that in blz__par_sleep_post */
 }
 
 /* ---- waking ---- */
@@ -82,7 +72,7 @@ void blz__par_sleep_end_looking(sleep_state *s)
 
 bool blz__par_sleep_post(sleep_state *s, uint32_t jobs)
 {
-    fence_of_the_poster(s);
+    blz__fence_light_or_full(s->asymmetric_fences); /* pairs with blz__par_sleep_fence */
     /* acquire: pairs with the release in count_asleep; whoever is counted is seen in PREP */
     uint64_t counters = blz__load(&s->counters, ACQUIRE);
     uint32_t asleep, looking;

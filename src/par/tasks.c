@@ -119,9 +119,7 @@ static block_list *list_for(const worker *w, const blz_par_scope *scope)
  */
 static inline void fence_after_spawn(const worker *w)
 {
-    blz_par_light_fence_();
-    if (blz_unlikely(!w->pool->sleep.asymmetric_fences))
-        blz__fence_seq_cst();
+    blz__fence_light_or_full(w->pool->sleep.asymmetric_fences);
 }
 
 static inline int spawn(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn, void *arg,

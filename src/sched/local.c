@@ -2,8 +2,6 @@
 /* The slow halves of the leaning lock of local.h. */
 #include "sched/local.h"
 
-#include "system/fence.h"
-
 void blz__local_enter_slow(local_queue *local)
 {
     blz__store(&local->inside, 0u, RELEASE);
@@ -23,7 +21,7 @@ bool blz__local_empty(local_queue *local, task_list *tasks)
         return false;
     blz__lock_acquire(&local->lock);
     blz__store(&local->revoked, 1u, RELAXED);
-    blz__fence_heavy(); /* pairs with local_fence_light in local_enter */
+    blz__fence_heavy(); /* pairs with blz__fence_light in local_enter */
     got_in = blz__load(&local->inside, ACQUIRE) == 0; /* pairs with the release in local_leave */
     if (got_in) {
         blz__plain_write(&local->lifo);

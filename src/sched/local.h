@@ -19,6 +19,7 @@
 #ifndef BLZ_SCHED_LOCAL_H
 #define BLZ_SCHED_LOCAL_H
 
+#include "base/fence.h"
 #include "base/lock.h"
 #include "sched/runq.h"
 
@@ -32,12 +33,6 @@ typedef struct local_queue {
     bool revocable; /* asymmetric fences work here */
 } local_queue;
 
-/* The owner's half of the fence: costs nothing. */
-static inline void local_fence_light(void)
-{
-    __asm__ __volatile__("" ::: "memory");
-}
-
 void blz__local_enter_slow(local_queue *local);
 void blz__local_leave_slow(local_queue *local);
 
@@ -45,7 +40,7 @@ void blz__local_leave_slow(local_queue *local);
 static inline bool local_enter(local_queue *local)
 {
     blz__store(&local->inside, 1u, RELAXED);
-    local_fence_light(); /* pairs with blz__fence_heavy in blz__local_empty */
+    blz__fence_light(); /* pairs with blz__fence_heavy in blz__local_empty */
     /* acquire: pairs with the release when the watchdog is through */
     bool locked = blz_unlikely(blz__load(&local->revoked, ACQUIRE));
     if (locked)

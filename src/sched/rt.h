@@ -3,6 +3,7 @@
 #ifndef BLZ_SCHED_RT_H
 #define BLZ_SCHED_RT_H
 
+#include "base/fence.h"
 #include "sched/sched.h"
 #include "sched/visitors.h"
 #include "sched/watchdog.h"
@@ -90,13 +91,11 @@ void blz__rt_cancel_idle(blz_rt *rt);
 uint64_t blz__rt_live(const blz_rt *rt);
 
 /*
- * Between what a worker has done and its look at the phase, where the system cannot interrupt the
- * worker for us. Pairs with the fence in enter_phase.
+ * Between what a worker has done and its look at the phase. Pairs with the fence in enter_phase.
  */
 static inline void rt_fence_before_phase(const blz_rt *rt)
 {
-    if (blz_unlikely(!rt->asymmetric_fences))
-        blz__fence_seq_cst();
+    blz__fence_light_or_full(rt->asymmetric_fences);
 }
 
 /* If a shutdown waits for the last task and there is none left: says so. [any thread] */

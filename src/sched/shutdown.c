@@ -15,7 +15,6 @@
  */
 #include "sched/rt.h"
 #include "system/clock.h"
-#include "system/fence.h"
 #include "system/futex.h"
 
 #include <errno.h>
@@ -122,10 +121,7 @@ static void enter_phase(blz_rt *rt, uint32_t phase)
             return; /* somebody else is further: it never goes back */
         /* seq_cst: before the walk; pairs with end_in_pending */
     } while (!blz__cas_weak(&rt->phase, &before, phase, SEQ_CST, RELAXED));
-    if (rt->asymmetric_fences)
-        blz__fence_heavy(); /* pairs with the looks at the phase of all workers */
-    else
-        blz__fence_seq_cst(); /* pairs with rt_fence_before_phase */
+    blz__fence_heavy_or_full(rt->asymmetric_fences); /* pairs with rt_fence_before_phase */
     blz__rt_cancel_idle(rt);
 }
 
