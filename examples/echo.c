@@ -39,7 +39,7 @@ BLZ_ASYNC(echo) /* static blz_poll echo_poll(struct echo *self, blz_cx *cx) */
 
 struct serve {
     BLZ_FRAME;
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_tcp conn;
     blz_io io;
     int64_t rc;
@@ -48,13 +48,13 @@ struct serve {
 BLZ_ASYNC(serve)
 {
     BLZ_BEGIN;
-    self->rc = blz_listen(&self->ln, "127.0.0.1:7000");
+    self->rc = blz_tcp_listen(&self->ln, "127.0.0.1:7000");
     while (self->rc >= 0) {
-        BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->ln, &self->conn));
+        BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, &self->ln, &self->conn));
         if (self->rc >= 0 && BLZ_SPAWN(echo, .conn = self->conn) < 0)
             blz_tcp_close(&self->conn);
     }
-    blz_listener_close(&self->ln);
+    blz_tcp_listener_close(&self->ln);
     BLZ_END(self->rc);
 }
 

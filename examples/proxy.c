@@ -10,7 +10,7 @@
  * What it shows:
  * - blz_copy_both: each direction ends by itself (half-close), an idle connection ends after a
  *   while, and bytes that come in bulk stay in the kernel.
- * - blz_connect: names, several addresses, a limit.
+ * - blz_tcp_connect: names, several addresses, a limit.
  * - An orderly stop: after the first signal nobody is accepted any more, and connections have some
  *   time to end. What a shield defers is exactly that: the runtime cancels all tasks when the main
  *   one has returned, and overrides shields only when its patience is over.
@@ -52,7 +52,7 @@ struct relay {
     blz_tcp client, server;
     int64_t rc;
     union {
-        blz_connect_op connect;
+        blz_tcp_connect_op connect;
         blz_copy_both_op copy;
     };
 };
@@ -84,7 +84,7 @@ BLZ_ASYNC(relay)
 {
     BLZ_BEGIN;
     BLZ_AWAIT(self->rc,
-              blz_connect(&self->connect, &self->server, self->proxy->target, CONNECT_NS));
+              blz_tcp_connect(&self->connect, &self->server, self->proxy->target, CONNECT_NS));
     if (self->rc < 0) {
         add(&self->proxy->nr_unreachable, 1);
         break_off(&self->client);
@@ -124,7 +124,7 @@ struct serve {
     BLZ_FRAME;
     struct proxy *proxy;
     int64_t rc;
-    blz_listener listener;
+    blz_tcp_listener listener;
     blz_stop stop;
     blz_stop_op wait;
     blz_serve_op serve;
@@ -132,24 +132,25 @@ struct serve {
 };
 
 /* A socket for each worker shares the port; but nobody else shall share it by accident. */
-static int open_listener(blz_listener *listener, const char *address)
+static int open_listener(blz_tcp_listener *listener, const char *address)
 {
     blz_addr addr;
-    int rc = blz_listen(listener, address);
+    int rc = blz_tcp_listen(listener, address);
 
     if (rc < 0)
         return rc;
-    rc = blz_listener_addr(listener, &addr);
-    blz_listener_close(listener);
-    return rc < 0 ? rc : blz_listen_with(listener, &addr, &(blz_listen_options){.spread = true});
+    rc = blz_tcp_listener_addr(listener, &addr);
+    blz_tcp_listener_close(listener);
+    return rc < 0 ? rc
+                  : blz_tcp_listen_with(listener, &addr, &(blz_tcp_listen_options){.spread = true});
 }
 
-static void greet(const struct proxy *proxy, const blz_listener *listener)
+static void greet(const struct proxy *proxy, const blz_tcp_listener *listener)
 {
     char at[BLZ_ADDR_TEXT] = "?";
     blz_addr addr;
 
-    if (blz_listener_addr(listener, &addr) == 0)
+    if (blz_tcp_listener_addr(listener, &addr) == 0)
         blz_addr_format(&addr, at, sizeof at);
     printf("From %s to %s, %u workers, I/O by %s; Ctrl-C stops it.\n", at, proxy->target,
            blz_rt_workers(blz_rt_current()), blz_rt_backend(blz_rt_current()));
@@ -168,10 +169,10 @@ BLZ_ASYNC(serve)
     greet(self->proxy, &self->listener);
     BLZ_AWAIT(self->rc,
               blz_race(&self->race, blz_stop_wait(&self->wait, &self->stop),
-                       blz_serve(&self->serve, &self->listener, on_connection, self->proxy)));
+                       blz_tcp_serve(&self->serve, &self->listener, on_connection, self->proxy)));
     if (self->rc > 0)
         self->rc = self->serve.future.result;
-    blz_listener_close(&self->listener);
+    blz_tcp_listener_close(&self->listener);
 out_stop:
     blz_stop_close(&self->stop);
 out:

@@ -46,7 +46,7 @@ static int on_conn(void *arg, blz_tcp conn)
 struct serve {
     BLZ_FRAME;
     int port;
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_serve_op op;
     int64_t rc;
 };
@@ -57,11 +57,11 @@ BLZ_ASYNC(serve)
 
     BLZ_BEGIN;
     addr = blz_addr_loopback(BLZ_ADDR_V4, (uint16_t)self->port);
-    self->rc = blz_listen_with(&self->ln, &addr, &(blz_listen_options){.spread = true});
+    self->rc = blz_tcp_listen_with(&self->ln, &addr, &(blz_tcp_listen_options){.spread = true});
     if (self->rc < 0)
         goto out;
-    BLZ_AWAIT(self->rc, blz_serve(&self->op, &self->ln, on_conn, NULL));
-    blz_listener_close(&self->ln);
+    BLZ_AWAIT(self->rc, blz_tcp_serve(&self->op, &self->ln, on_conn, NULL));
+    blz_tcp_listener_close(&self->ln);
 out:
     BLZ_END(self->rc);
 }

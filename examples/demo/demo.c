@@ -36,14 +36,14 @@ static void complain(uint16_t port, int error)
 }
 
 /* A socket for each worker shares the port; but nobody else shall share it by accident. */
-static int open_listener(blz_listener *listener, uint16_t port)
+static int open_listener(blz_tcp_listener *listener, uint16_t port)
 {
     blz_addr addr = blz_addr_loopback(BLZ_ADDR_V4, port);
-    int rc = blz_listen_with(listener, &addr, NULL);
+    int rc = blz_tcp_listen_with(listener, &addr, NULL);
 
     if (rc == 0) {
-        blz_listener_close(listener);
-        rc = blz_listen_with(listener, &addr, &(blz_listen_options){.spread = true});
+        blz_tcp_listener_close(listener);
+        rc = blz_tcp_listen_with(listener, &addr, &(blz_tcp_listen_options){.spread = true});
     }
     if (rc < 0)
         complain(port, rc);
@@ -61,7 +61,7 @@ static int on_connection(void *server, blz_tcp conn)
 struct accept_all {
     BLZ_FRAME;
     struct server *server;
-    blz_listener listener;
+    blz_tcp_listener listener;
     blz_guard guard;
     int64_t rc;
     blz_serve_op serve;
@@ -71,10 +71,10 @@ struct accept_all {
 BLZ_ASYNC(accept_all)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc,
-              blz_guard_run(&self->op, &self->guard,
-                            blz_serve(&self->serve, &self->listener, on_connection, self->server)));
-    blz_listener_close(&self->listener);
+    BLZ_AWAIT(self->rc, blz_guard_run(&self->op, &self->guard,
+                                      blz_tcp_serve(&self->serve, &self->listener, on_connection,
+                                                    self->server)));
+    blz_tcp_listener_close(&self->listener);
     blz_shutdown_begin(self->server->shutdown); /* if that was not the reason */
     BLZ_END(self->rc == -ECANCELED ? 0 : self->rc);
 }
@@ -87,7 +87,7 @@ struct serve {
     uint16_t port;
     const char *console;
     int64_t rc;
-    blz_listener listener;
+    blz_tcp_listener listener;
     blz_guard guard;
     blz_handle acceptor;
     blz_handle_join_op join;
@@ -124,13 +124,13 @@ static void open_console(const char *address)
                usual ? "" : at);
 }
 
-static void greet(const blz_listener *listener)
+static void greet(const blz_tcp_listener *listener)
 {
     blz_rt *rt = blz_rt_current();
     char at[BLZ_ADDR_TEXT] = "?";
     blz_addr addr;
 
-    if (blz_listener_addr(listener, &addr) == 0)
+    if (blz_tcp_listener_addr(listener, &addr) == 0)
         blz_addr_format(&addr, at, sizeof at);
     printf("Blitz %s, %u workers, I/O by %s\n", blz_version(), blz_rt_workers(rt),
            blz_rt_backend_reason(rt));
@@ -192,7 +192,7 @@ BLZ_ASYNC(serve)
     goto out;
 out_close:
     blz_guard_leave(&self->guard);
-    blz_listener_close(&self->listener);
+    blz_tcp_listener_close(&self->listener);
 out:
     BLZ_END(self->rc);
 }

@@ -27,7 +27,7 @@ struct settings {
 struct accept_all {
     BLZ_FRAME;
     struct server *server;
-    const blz_listener *listener;
+    const blz_tcp_listener *listener;
     int64_t rc;
     blz_semaphore_op slot;
     blz_io io;
@@ -41,7 +41,7 @@ BLZ_ASYNC(accept_all)
         BLZ_AWAIT(self->rc, blz_semaphore_acquire(&self->slot, &self->server->slots, 1));
         if (self->rc < 0)
             break;
-        BLZ_AWAIT(self->rc, blz_accept(&self->io, self->listener, &self->conn));
+        BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, self->listener, &self->conn));
         if (self->rc < 0)
             break;
         if (connection_spawn(self->server, self->conn) < 0) {
@@ -57,7 +57,7 @@ struct serve {
     struct server *server;
     const struct settings *settings;
     int64_t rc;
-    blz_listener listener;
+    blz_tcp_listener listener;
     blz_stop stop;
     blz_stop_op wait;
     struct accept_all accept;
@@ -71,7 +71,7 @@ static void greet(const struct serve *self)
     char at[BLZ_ADDR_TEXT] = "?";
     blz_addr addr;
 
-    if (blz_listener_addr(&self->listener, &addr) == 0)
+    if (blz_tcp_listener_addr(&self->listener, &addr) == 0)
         blz_addr_format(&addr, at, sizeof at);
     printf("Serving %s at http://%s/; Ctrl-C stops it.\n", self->settings->root, at);
     fflush(stdout);
@@ -96,7 +96,7 @@ BLZ_ASYNC(serve)
         complain(self->settings->root, self->rc);
         goto out;
     }
-    self->rc = blz_listen(&self->listener, self->settings->address);
+    self->rc = blz_tcp_listen(&self->listener, self->settings->address);
     if (self->rc < 0) {
         complain(self->settings->address, self->rc);
         goto out;
@@ -115,7 +115,7 @@ BLZ_ASYNC(serve)
     fflush(stdout);
     blz_stop_close(&self->stop);
 out_close:
-    blz_listener_close(&self->listener);
+    blz_tcp_listener_close(&self->listener);
 out:
     BLZ_END(self->rc);
 }

@@ -21,14 +21,14 @@ static int on_connection(void *server, blz_tcp conn)
 }
 
 /* A socket for each worker shares the port; but nobody else shall share it by accident. */
-static int open_listener(blz_listener *listener, blz_addr *addr)
+static int open_listener(blz_tcp_listener *listener, blz_addr *addr)
 {
-    int rc = blz_listen_with(listener, addr, NULL);
+    int rc = blz_tcp_listen_with(listener, addr, NULL);
 
     if (rc == 0) {
-        blz_listener_addr(listener, addr);
-        blz_listener_close(listener);
-        rc = blz_listen_with(listener, addr, &(blz_listen_options){.spread = true});
+        blz_tcp_listener_addr(listener, addr);
+        blz_tcp_listener_close(listener);
+        rc = blz_tcp_listen_with(listener, addr, &(blz_tcp_listen_options){.spread = true});
     }
     return rc;
 }
@@ -50,7 +50,7 @@ struct serve {
     struct server *server;
     blz_addr addr;
     int64_t rc;
-    blz_listener listener;
+    blz_tcp_listener listener;
     blz_stop stop;
     blz_stop_op wait;
     blz_serve_op serve;
@@ -72,12 +72,12 @@ BLZ_ASYNC(serve)
     greet(&self->addr);
     BLZ_AWAIT(self->rc,
               blz_race(&self->race, blz_stop_wait(&self->wait, &self->stop),
-                       blz_serve(&self->serve, &self->listener, on_connection, self->server)));
+                       blz_tcp_serve(&self->serve, &self->listener, on_connection, self->server)));
     if (self->rc > 0)
         self->rc = self->serve.future.result;
     blz_stop_close(&self->stop);
 out_close:
-    blz_listener_close(&self->listener);
+    blz_tcp_listener_close(&self->listener);
 out:
     BLZ_END(self->rc);
 }

@@ -12,7 +12,7 @@
  *
  *     for (;;) {
  *         BLZ_AWAIT(self->rc, blz_select(&self->select,
- *                                        blz_accept(&self->io, &self->ln, &self->conn),
+ *                                        blz_tcp_accept(&self->io, &self->ln, &self->conn),
  *                                        blz_interval_tick(&self->beat)));
  *         if (self->rc == 1)
  *             puts("still here");              // the accept has been cancelled, and has ended

@@ -16,7 +16,7 @@
  *
  * The system's resolver is asked (getaddrinfo: /etc/hosts, name servers, whatever is configured),
  * on threads of the blocking pool that do nothing else. What is an IP address already is answered
- * at once. To connect to a name, blz_connect (blitz/connect.h) does all of this.
+ * at once. To connect to a name, blz_tcp_connect (blitz/connect.h) does all of this.
  *
  * A name is 1 to 253 characters (and perhaps a final dot), in labels of 1 to 63, of letters,
  * digits, hyphens and underscores; others are refused before anybody is asked. So is what some

@@ -2,7 +2,7 @@
 /*
  * Shutdown: ending a program in phases, each with its deadline, by a signal or by code.
  *
- *     static int on_conn(void *arg, blz_tcp conn)                 // of blz_serve
+ *     static int on_conn(void *arg, blz_tcp conn)                 // of blz_tcp_serve
  *     {
  *         struct server *s = arg;
  *         blz_guard guard;

@@ -8,10 +8,10 @@
  *     int64_t size;
  *     int rc = blz_udp_get(&socket, BLZ_OPT_RECV_BUFFER, &size);
  *
- * Each kind of socket has a get and a set of its own: blz_tcp_set, blz_listener_set, blz_udp_set,
- * blz_unix_set, and so on. Both give 0; -EINVAL: no such option, or the value is out of range;
- * -ENOPROTOOPT or -EOPNOTSUPP: not for this kind of socket, or this system does not have it;
- * -EBADF: closed. [any thread]
+ * Each kind of socket has a get and a set of its own: blz_tcp_set, blz_tcp_listener_set,
+ * blz_udp_set, blz_unix_set, and so on. Both give 0; -EINVAL: no such option, or the value is out
+ * of range; -ENOPROTOOPT or -EOPNOTSUPP: not for this kind of socket, or this system does not have
+ * it; -EBADF: closed. [any thread]
  */
 #ifndef BLITZ_SOCKET_H
 #define BLITZ_SOCKET_H
@@ -89,7 +89,7 @@ typedef struct blz_msg {
     uint64_t private_[28];
 } blz_msg;
 
-/* The future of blz_serve and blz_unix_serve. */
+/* The future of blz_tcp_serve and blz_unix_serve. */
 typedef struct blz_serve_op {
     blz_future future;
     uint64_t private_[28];

@@ -2,26 +2,26 @@
 /*
  * TCP: listeners and connections.
  *
- *     struct hello { BLZ_FRAME; blz_listener ln; blz_tcp conn; blz_io io; int64_t rc; };
+ *     struct hello { BLZ_FRAME; blz_tcp_listener ln; blz_tcp conn; blz_io io; int64_t rc; };
  *
  *     BLZ_ASYNC(hello)
  *     {
  *         BLZ_BEGIN;
- *         self->rc = blz_listen(&self->ln, "127.0.0.1:7000");
+ *         self->rc = blz_tcp_listen(&self->ln, "127.0.0.1:7000");
  *         while (self->rc >= 0) {
- *             BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->ln, &self->conn));
+ *             BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, &self->ln, &self->conn));
  *             if (self->rc >= 0) {
  *                 BLZ_AWAIT(self->rc, blz_tcp_write_all(&self->io, &self->conn, "hello\n", 6));
  *                 blz_tcp_close(&self->conn);
  *             }
  *         }
- *         blz_listener_close(&self->ln);
+ *         blz_tcp_listener_close(&self->ln);
  *         BLZ_END(self->rc);
  *     }
  *
- * blz_tcp and blz_listener are small handles that may be copied; all copies mean the same socket,
- * and once one of them has closed it, the others give -EBADF. They belong to the runtime that they
- * were made in, and end with it.
+ * blz_tcp and blz_tcp_listener are small handles that may be copied; all copies mean the same
+ * socket, and once one of them has closed it, the others give -EBADF. They belong to the runtime
+ * that they were made in, and end with it.
  *
  * One read and one write may be in flight on a connection at a time, by one task or by two; a
  * second one in the same direction gives -EBUSY. Closing is immediate: what is in flight ends with
@@ -44,35 +44,40 @@ typedef struct blz_tcp {
 } blz_tcp;
 
 /* A socket that listens. All zero: none. */
-typedef struct blz_listener {
+typedef struct blz_tcp_listener {
     void *entry_;
     uint64_t generation_;
-} blz_listener;
+} blz_tcp_listener;
 
 /* ---- Listening ---- */
 
 /* All zero means the default. */
-typedef struct blz_listen_options {
+typedef struct blz_tcp_listen_options {
     blz_rt *rt;      /* default: the runtime of this thread */
     int backlog;     /* connections that wait to be accepted; default 4096, the system may cap it */
     bool reuse_port; /* several listeners share the port, and the connections */
     bool keep_addr;  /* do not set SO_REUSEADDR */
     bool v6_only;    /* an IPv6 listener takes no IPv4 */
     bool delay;      /* do not set TCP_NODELAY on connections */
-    bool spread;     /* blz_serve accepts on every worker; implies reuse_port */
+    bool spread;     /* blz_tcp_serve accepts on every worker; implies reuse_port */
     int fast_open;   /* connections that may bring data with their first packet; default: none */
     const char *device; /* only connections that come through this network interface */
     uint64_t reserved[2];
-} blz_listen_options;
+} blz_tcp_listen_options;
 
 /*
- * Listens on an address ("127.0.0.1:7000", "[::]:80", ":80": all there are, of IPv4 alone where
- * there is no IPv6). 0; -EINVAL: not an address; -ENXIO: no runtime on this thread; or what the
- * system says. [worker; with options.rt any thread]
+ * Listens on an address that is text ("127.0.0.1:7000", "[::]:80"; ":80" means every interface,
+ * of IPv4 alone where there is no IPv6). 0; -EINVAL: not an address; -ENXIO: no runtime on this
+ * thread; or what the system says. [worker]
  */
-BLZ_API BLZ_NODISCARD int blz_listen(blz_listener *listener, const char *address);
-BLZ_API BLZ_NODISCARD int blz_listen_with(blz_listener *listener, const blz_addr *addr,
-                                          const blz_listen_options *options);
+BLZ_API BLZ_NODISCARD int blz_tcp_listen(blz_tcp_listener *listener, const char *address);
+
+/*
+ * Listens on an address, with options, which may be NULL. 0; -EAFNOSUPPORT: not an IP address;
+ * -ENXIO: no runtime; or what the system says. [worker; with options.rt any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_tcp_listen_with(blz_tcp_listener *listener, const blz_addr *addr,
+                                              const blz_tcp_listen_options *options);
 
 /*
  * Waits for a connection: 0 and *conn. A connection that arrives when the wait has just been
@@ -80,18 +85,18 @@ BLZ_API BLZ_NODISCARD int blz_listen_with(blz_listener *listener, const blz_addr
  * descriptors or memory have run out it pauses (10 ms, then longer, to a second) and tries again.
  * Any number of tasks may accept from one listener. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_accept(blz_io *io, const blz_listener *listener,
-                                             blz_tcp *conn);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_accept(blz_io *io, const blz_tcp_listener *listener,
+                                                 blz_tcp *conn);
 
 /* Closes it, and the connections that nobody has accepted. -EBADF: is closed. [any thread] */
-BLZ_API int blz_listener_close(blz_listener *listener);
+BLZ_API int blz_tcp_listener_close(blz_tcp_listener *listener);
 
 /* Where it listens; tells the port if that was 0. [any thread] */
-BLZ_API int blz_listener_addr(const blz_listener *listener, blz_addr *addr);
+BLZ_API int blz_tcp_listener_addr(const blz_tcp_listener *listener, blz_addr *addr);
 
 /* Options of the listener; most are inherited by its connections. See blitz/socket.h. */
-BLZ_API int blz_listener_set(const blz_listener *listener, blz_opt option, int64_t value);
-BLZ_API int blz_listener_get(const blz_listener *listener, blz_opt option, int64_t *value);
+BLZ_API int blz_tcp_listener_set(const blz_tcp_listener *listener, blz_opt option, int64_t value);
+BLZ_API int blz_tcp_listener_get(const blz_tcp_listener *listener, blz_opt option, int64_t *value);
 
 /*
  * Takes over a descriptor that listens already (inherited, say), for the runtime `rt` (NULL: this
@@ -100,10 +105,10 @@ BLZ_API int blz_listener_get(const blz_listener *listener, blz_opt option, int64
  * accepts, and the end of the runtime does not end it for them. -EINVAL: it does not listen, or is
  * no TCP socket. On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_listener_from_fd(blz_listener *listener, blz_rt *rt, int fd);
+BLZ_API BLZ_NODISCARD int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt, int fd);
 
 /* The other way round: the descriptor, which the caller closes. -EBUSY: an accept waits. */
-BLZ_API BLZ_NODISCARD int blz_listener_into_fd(blz_listener *listener);
+BLZ_API BLZ_NODISCARD int blz_tcp_listener_into_fd(blz_tcp_listener *listener);
 
 /* ---- Serving ---- */
 
@@ -112,30 +117,24 @@ BLZ_API BLZ_NODISCARD int blz_listener_into_fd(blz_listener *listener);
  *
  *     static int on_conn(void *arg, blz_tcp conn) { return BLZ_SPAWN(echo, .conn = conn); }
  *
- *     BLZ_AWAIT(self->rc, blz_serve(&self->op, &self->listener, on_conn, NULL));
+ *     BLZ_AWAIT(self->rc, blz_tcp_serve(&self->op, &self->listener, on_conn, NULL));
  *
  * To await the connections' tasks as well, spawn them into a scope that discards what ends
- * (BLZ_SCOPE_DISCARD in blitz/task.h), and join that after blz_serve.
+ * (BLZ_SCOPE_DISCARD in blitz/task.h), and join that after blz_tcp_serve.
  *
- * With listen_options.spread every worker accepts, from a socket of its own at the same address,
- * and calls on_conn itself, so that the task begins there; the system spreads the connections
- * evenly. Without, one worker does. on_conn must not block. The connection is its; but if it
- * gives a negative value the connection is closed, and serving goes on.
+ * With options.spread every worker accepts, from a socket of its own at the same address, and calls
+ * on_conn itself, so that the task begins there; the system spreads the connections evenly.
+ * Without, one worker does. on_conn must not block. The connection is its; but if it gives a
+ * negative value the connection is closed, and serving goes on.
  *
  * Ends with -ECANCELED when it is cancelled or the listener is closed, after the last call of
  * on_conn; -EBADF: was closed already; or what the system says when it cannot accept at all.
  * Connections that wait to be accepted by then are kept for the next accept. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_serve(blz_serve_op *op, const blz_listener *listener,
-                                            int (*on_conn)(void *arg, blz_tcp conn), void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_serve(blz_serve_op *op, const blz_tcp_listener *listener,
+                                                int (*on_conn)(void *arg, blz_tcp conn), void *arg);
 
 /* ---- Connecting ---- */
-
-/*
- * Connects: 0 and *conn. `addr` stays valid until then. On failure there is nothing to close.
- * [task]
- */
-BLZ_API BLZ_NODISCARD blz_future *blz_tcp_connect(blz_io *io, blz_tcp *conn, const blz_addr *addr);
 
 /* What is set before connecting. All zero means the default. */
 typedef struct blz_tcp_options {
@@ -151,7 +150,11 @@ typedef struct blz_tcp_options {
     uint64_t reserved[4];
 } blz_tcp_options;
 
-/* The same with options, which stay valid until it is ready. */
+/*
+ * Connects to one address: 0 and *conn. On failure there is nothing to close. `addr` and `options`
+ * stay valid until the future is ready; `options` may be NULL. To connect to a name, or to an
+ * address that is text, see blz_tcp_connect in blitz/connect.h. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn,
                                                        const blz_addr *addr,
                                                        const blz_tcp_options *options);

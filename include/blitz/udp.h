@@ -7,11 +7,8 @@
  *
  *     BLZ_ASYNC(answer)
  *     {
- *         blz_addr here;
- *
  *         BLZ_BEGIN;
- *         here = blz_addr_any(BLZ_ADDR_V4, 7000);
- *         self->n = blz_udp_bind(&self->socket, &here, NULL);
+ *         self->n = blz_udp_bind(&self->socket, "0.0.0.0:7000");
  *         while (self->n >= 0) {
  *             BLZ_AWAIT(self->n, blz_udp_recv_from(&self->msg, &self->socket, self->buf,
  *                                                  sizeof self->buf, &self->from));
@@ -57,9 +54,20 @@ typedef struct blz_udp_options {
 
 /* ---- Sockets [any thread] ---- */
 
-/* A socket at an address; its port may be 0. `options` may be NULL. 0 or what the system says. */
-BLZ_API BLZ_NODISCARD int blz_udp_bind(blz_udp *udp, const blz_addr *addr,
-                                       const blz_udp_options *options);
+/*
+ * Makes a socket at an address that is text ("127.0.0.1:7000", "[::1]:0"; ":7000" means every
+ * interface, of IPv4 alone where there is no IPv6). 0; -EINVAL: not an address; -ENXIO: no runtime
+ * on this thread; or what the system says. [worker]
+ */
+BLZ_API BLZ_NODISCARD int blz_udp_bind(blz_udp *udp, const char *address);
+
+/*
+ * Makes a socket at an address, whose port may be 0, with options, which may be NULL. 0;
+ * -EAFNOSUPPORT: not an IP address; -ENXIO: no runtime; or what the system says. [worker; with
+ * options.rt any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_udp_bind_with(blz_udp *udp, const blz_addr *addr,
+                                            const blz_udp_options *options);
 
 /* From now on it sends to `addr` and receives only from there. NULL: as before. Does not wait. */
 BLZ_API BLZ_NODISCARD int blz_udp_connect(const blz_udp *udp, const blz_addr *addr);

@@ -3,11 +3,9 @@
  * Unix sockets: connections and datagrams between processes of one machine, which can carry open
  * descriptors and know who the other side is.
  *
- *     blz_addr addr;
  *     blz_unix_cred who;
- *     int rc = blz_addr_parse(&addr, "unix:/run/app.sock");
  *     ...
- *     BLZ_AWAIT(self->rc, blz_unix_connect(&self->io, &self->conn, &self->addr));
+ *     BLZ_AWAIT(self->rc, blz_unix_connect(&self->connect, &self->conn, "unix:/run/app.sock"));
  *     if (self->rc == 0)
  *         self->rc = blz_unix_peer_cred(&self->conn, &self->who);
  *     BLZ_AWAIT(self->n, blz_unix_send_fds(&self->msg, &self->conn, "f", 1, &self->file, 1));
@@ -47,14 +45,28 @@ typedef struct blz_unix_dgram {
 
 /* ---- Listening and connecting ---- */
 
-/*
- * Listens at an address. `rt` NULL: the runtime of this thread. `backlog` 0: 4096, the system may
- * cap it. 0; -EADDRINUSE; -EAFNOSUPPORT: not a Unix socket's; or what the system says. [any thread]
- */
-BLZ_API BLZ_NODISCARD int blz_unix_listen(blz_unix_listener *listener, const blz_addr *addr,
-                                          blz_rt *rt, int backlog);
+/* All zero means the default. */
+typedef struct blz_unix_listen_options {
+    blz_rt *rt;  /* default: the runtime of this thread */
+    int backlog; /* connections that wait to be accepted; default 4096, the system may cap it */
+    uint64_t reserved[4];
+} blz_unix_listen_options;
 
-/* Waits for a connection: 0 and *conn; as blz_accept. [task] */
+/*
+ * Listens on an address that is text ("unix:/run/app.sock", "unix:@app"). 0; -EINVAL: not an
+ * address; -EAFNOSUPPORT: not a Unix socket's; -EADDRINUSE; -ENXIO: no runtime on this thread; or
+ * what the system says. [worker]
+ */
+BLZ_API BLZ_NODISCARD int blz_unix_listen(blz_unix_listener *listener, const char *address);
+
+/*
+ * Listens on an address, with options, which may be NULL. 0; -EAFNOSUPPORT: not a Unix socket's;
+ * -EADDRINUSE; -ENXIO: no runtime; or what the system says. [worker; with options.rt any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_unix_listen_with(blz_unix_listener *listener, const blz_addr *addr,
+                                               const blz_unix_listen_options *options);
+
+/* Waits for a connection: 0 and *conn; as blz_tcp_accept. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listener,
                                                   blz_unix *conn);
 
@@ -78,22 +90,45 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_serve(blz_serve_op *op,
                                                  int (*on_conn)(void *arg, blz_unix conn),
                                                  void *arg);
 
-/* As blz_listener_close and blz_listener_addr. [any thread] */
+/* As blz_tcp_listener_close and blz_tcp_listener_addr. [any thread] */
 BLZ_API int blz_unix_listener_close(blz_unix_listener *listener);
 BLZ_API int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *addr);
 
-/* See blz_listener_from_fd. */
+/* See blz_tcp_listener_from_fd. */
 BLZ_API BLZ_NODISCARD int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt,
                                                     int fd);
 BLZ_API BLZ_NODISCARD int blz_unix_listener_into_fd(blz_unix_listener *listener);
 
+/* What is set before connecting. All zero means the default. */
+typedef struct blz_unix_options {
+    const blz_addr *bind; /* connect from this address; default: without a name */
+    int send_buffer;      /* bytes; 0: the system's choice */
+    int recv_buffer;
+    uint64_t reserved[4];
+} blz_unix_options;
+
+/* The future of blz_unix_connect. */
+typedef struct blz_unix_connect_op {
+    blz_io io;
+    blz_addr addr;
+} blz_unix_connect_op;
+
 /*
- * Connects: 0 and *conn. `addr` stays valid until then. -ECONNREFUSED: nobody listens there, or
- * (readiness backends) too many wait to be accepted, of which there is no news to wait for;
- * -ENOENT: no such path. [task]
+ * Connects to an address that is text ("unix:/run/app.sock"): 0 and *conn. On failure there is
+ * nothing to close. -EINVAL: not an address; -EAFNOSUPPORT: not a Unix socket's; -ECONNREFUSED:
+ * nobody listens there, or (readiness backends) too many wait to be accepted, of which there is no
+ * news to wait for; -ENOENT: no such path. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_unix_connect(blz_io *io, blz_unix *conn,
-                                                   const blz_addr *addr);
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_connect(blz_unix_connect_op *op, blz_unix *conn,
+                                                   const char *address);
+
+/*
+ * Connects to an address: 0 and *conn. `addr` and `options` stay valid until the future is ready;
+ * `options` may be NULL. Errors are those of blz_unix_connect. [task]
+ */
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_connect_with(blz_io *io, blz_unix *conn,
+                                                        const blz_addr *addr,
+                                                        const blz_unix_options *options);
 
 /* Two ends of one connection. `rt` NULL: the runtime of this thread. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_unix_pair(blz_unix *a, blz_unix *b, blz_rt *rt);
@@ -167,12 +202,26 @@ BLZ_API int blz_unix_peer_cred(const blz_unix *conn, blz_unix_cred *cred);
 
 /* ---- Datagrams: see blitz/udp.h ---- */
 
+/* All zero means the default. */
+typedef struct blz_unix_dgram_options {
+    blz_rt *rt; /* default: the runtime of this thread */
+    uint64_t reserved[4];
+} blz_unix_dgram_options;
+
 /*
- * A datagram socket at an address, or without a name (NULL), which can send but not be answered.
- * `rt` NULL: the runtime of this thread. [any thread]
+ * Makes a datagram socket at an address that is text ("unix:/run/app.sock"). 0; -EINVAL: not an
+ * address; -EAFNOSUPPORT: not a Unix socket's; -EADDRINUSE; -ENXIO: no runtime on this thread; or
+ * what the system says. [worker]
  */
-BLZ_API BLZ_NODISCARD int blz_unix_dgram_bind(blz_unix_dgram *dgram, const blz_addr *addr,
-                                              blz_rt *rt);
+BLZ_API BLZ_NODISCARD int blz_unix_dgram_bind(blz_unix_dgram *dgram, const char *address);
+
+/*
+ * Makes a datagram socket at an address, or without a name (NULL), which can send but not be
+ * answered. `options` may be NULL. Errors are those of blz_unix_dgram_bind. [worker; with
+ * options.rt any thread]
+ */
+BLZ_API BLZ_NODISCARD int blz_unix_dgram_bind_with(blz_unix_dgram *dgram, const blz_addr *addr,
+                                                   const blz_unix_dgram_options *options);
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram *b, blz_rt *rt);
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, int fd);
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_into_fd(blz_unix_dgram *dgram);

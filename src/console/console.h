@@ -66,7 +66,7 @@ struct blz_console {
     dev_t path_dev; /* of the file that owns_path is about */
     ino_t path_ino;
     bool until_rt_ends;
-    blz_listener tcp;
+    blz_tcp_listener tcp;
     blz_unix_listener unix_;
     char title[TITLE_SIZE];
     blz__lock lock;

@@ -183,7 +183,8 @@ static int listen_unix(blz_console *console)
     int rc;
 
     if (!path)
-        return blz_unix_listen(&console->unix_, &console->addr, console->rt, 0);
+        return blz_unix_listen_with(&console->unix_, &console->addr,
+                                    &(blz_unix_listen_options){.rt = console->rt});
     rc = lock_start(&lock, path);
     if (rc < 0)
         return rc;
@@ -201,8 +202,9 @@ int blz__console_listen(blz_console *console)
     console->is_unix = blz_addr_family(&console->addr) == BLZ_ADDR_UNIX;
     if (console->is_unix)
         return listen_unix(console);
-    rc = blz_listen_with(&console->tcp, &console->addr, &(blz_listen_options){.rt = console->rt});
-    return rc < 0 ? rc : blz_listener_addr(&console->tcp, &console->addr);
+    rc = blz_tcp_listen_with(&console->tcp, &console->addr,
+                             &(blz_tcp_listen_options){.rt = console->rt});
+    return rc < 0 ? rc : blz_tcp_listener_addr(&console->tcp, &console->addr);
 }
 
 /* Closing makes a handle void, and the one here is read by the server, which may just have begun:
@@ -210,12 +212,12 @@ int blz__console_listen(blz_console *console)
 void blz__console_unlisten(blz_console *console)
 {
     blz_unix_listener local = console->unix_;
-    blz_listener tcp = console->tcp;
+    blz_tcp_listener tcp = console->tcp;
 
     if (console->owns_path)
         remove_path(console);
     if (console->is_unix)
         (void)blz_unix_listener_close(&local);
     else
-        (void)blz_listener_close(&tcp);
+        (void)blz_tcp_listener_close(&tcp);
 }

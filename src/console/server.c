@@ -207,7 +207,7 @@ static blz_future *accept_next(struct blz__console_serve *serve)
 {
     return serve->console->is_unix
                ? blz_unix_accept(&serve->io, &serve->console->unix_, &serve->unix_)
-               : blz_accept(&serve->io, &serve->console->tcp, &serve->tcp);
+               : blz_tcp_accept(&serve->io, &serve->console->tcp, &serve->tcp);
 }
 
 BLZ_ASYNC_EXTERN(blz__console_serve)

@@ -260,7 +260,7 @@ static void accept_look(const blz_future *self, blz_look *look)
         blz__io_look(self, look);
 }
 
-static const blz_future_ops tcp_accept_ops = {.name = "accept",
+static const blz_future_ops tcp_accept_ops = {.name = "tcp_accept",
                                               .poll = accept_poll,
                                               .cancel = accept_cancel,
                                               .look = accept_look};

@@ -27,8 +27,8 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(sizeof(blz_connect_options) == 144, "part of the ABI");
-_Static_assert(sizeof(blz_connect_op) == 664, "part of the ABI");
+_Static_assert(sizeof(blz_tcp_connect_options) == 144, "part of the ABI");
+_Static_assert(sizeof(blz_tcp_connect_op) == 664, "part of the ABI");
 
 enum { CONNECT_BEGINS, CONNECT_LOOKING_UP, CONNECT_CONNECTING, CONNECT_ENDING };
 
@@ -43,7 +43,7 @@ struct blz__attempt {
 
 /* ---- the end ---- */
 
-static blz_poll finish(blz_connect_op *op, blz_cx *cx, int64_t result)
+static blz_poll finish(blz_tcp_connect_op *op, blz_cx *cx, int64_t result)
 {
     if (op->future.line >= CONNECT_CONNECTING)
         blz_timer_cancel(&op->phase.timer);
@@ -58,7 +58,7 @@ static blz_poll finish(blz_connect_op *op, blz_cx *cx, int64_t result)
 
 /* ---- looking up ---- */
 
-static int begin_lookup(blz_connect_op *op)
+static int begin_lookup(blz_tcp_connect_op *op)
 {
     struct blz__host_service parts;
     int rc = blz__split_host_service(op->target, strlen(op->target), &parts);
@@ -74,7 +74,7 @@ static int begin_lookup(blz_connect_op *op)
 }
 
 /* The lookup has found addresses. */
-static int begin_connecting(blz_connect_op *op, blz_cx *cx)
+static int begin_connecting(blz_tcp_connect_op *op, blz_cx *cx)
 {
     size_t count = op->addrs.count < MAX_ATTEMPTS ? op->addrs.count : MAX_ATTEMPTS;
 
@@ -95,12 +95,12 @@ static int begin_connecting(blz_connect_op *op, blz_cx *cx)
 
 /* ---- attempts ---- */
 
-static uint64_t all_attempts(const blz_connect_op *op)
+static uint64_t all_attempts(const blz_tcp_connect_op *op)
 {
     return ((uint64_t)1 << op->nr_attempts) - 1;
 }
 
-static uint32_t next_live(const blz_connect_op *op, uint32_t from)
+static uint32_t next_live(const blz_tcp_connect_op *op, uint32_t from)
 {
     uint64_t rest = op->live >> from;
 
@@ -108,12 +108,12 @@ static uint32_t next_live(const blz_connect_op *op, uint32_t from)
 }
 
 /* Whether an address is left, and there is room to try it. */
-static bool has_next(const blz_connect_op *op)
+static bool has_next(const blz_tcp_connect_op *op)
 {
     return op->next < op->addrs.count && op->live != all_attempts(op);
 }
 
-static void start_next(blz_connect_op *op)
+static void start_next(blz_tcp_connect_op *op)
 {
     uint32_t i = (uint32_t)__builtin_ctzll(~op->live);
     struct blz__attempt *attempt = &op->attempts[i];
@@ -131,14 +131,14 @@ static bool is_unreachable(int64_t error)
            error == -EAFNOSUPPORT || error == -ENETDOWN || error == -EACCES || error == -EPERM;
 }
 
-static void attempt_failed(blz_connect_op *op, int64_t error)
+static void attempt_failed(blz_tcp_connect_op *op, int64_t error)
 {
     if (op->error == 0 || (is_unreachable(op->error) && !is_unreachable(error)))
         op->error = error;
     op->next_at_ns = INT64_MIN; /* the next one at once */
 }
 
-static void attempt_succeeded(blz_connect_op *op, struct blz__attempt *attempt)
+static void attempt_succeeded(blz_tcp_connect_op *op, struct blz__attempt *attempt)
 {
     if (op->won) {
         blz_tcp_close(&attempt->conn);
@@ -148,7 +148,7 @@ static void attempt_succeeded(blz_connect_op *op, struct blz__attempt *attempt)
     }
 }
 
-static void poll_attempts(blz_connect_op *op, blz_cx *cx)
+static void poll_attempts(blz_tcp_connect_op *op, blz_cx *cx)
 {
     for (uint32_t i = next_live(op, 0); i < op->nr_attempts; i = next_live(op, i + 1)) {
         struct blz__attempt *attempt = &op->attempts[i];
@@ -162,7 +162,7 @@ static void poll_attempts(blz_connect_op *op, blz_cx *cx)
     }
 }
 
-static void end_attempts(blz_connect_op *op, blz_cx *cx)
+static void end_attempts(blz_tcp_connect_op *op, blz_cx *cx)
 {
     for (uint32_t i = next_live(op, 0); i < op->nr_attempts; i = next_live(op, i + 1))
         blz_cancel_branch(&op->attempts[i].io.future, cx);
@@ -172,7 +172,7 @@ static void end_attempts(blz_connect_op *op, blz_cx *cx)
 /* ---- the future ---- */
 
 /* Polls what is under way, and starts what may begin, until nothing more can be done now. */
-static void drive_attempts(blz_connect_op *op, blz_cx *cx)
+static void drive_attempts(blz_tcp_connect_op *op, blz_cx *cx)
 {
     poll_attempts(op, cx);
     while (!op->won && has_next(op) && (op->live == 0 || blz_now() >= op->next_at_ns)) {
@@ -188,7 +188,7 @@ static void drive_attempts(blz_connect_op *op, blz_cx *cx)
 }
 
 /* An armed timer is never too late: what it was armed for only moves away. */
-static blz_poll wait_for_attempts(blz_connect_op *op, blz_cx *cx)
+static blz_poll wait_for_attempts(blz_tcp_connect_op *op, blz_cx *cx)
 {
     bool more = op->future.line == CONNECT_CONNECTING && !op->won && has_next(op);
     uint32_t first = next_live(op, 0);
@@ -203,7 +203,7 @@ static blz_poll wait_for_attempts(blz_connect_op *op, blz_cx *cx)
     return finish(op, cx, op->future.line == CONNECT_ENDING ? -ECANCELED : op->error);
 }
 
-static blz_poll poll_lookup(blz_connect_op *op, blz_cx *cx)
+static blz_poll poll_lookup(blz_tcp_connect_op *op, blz_cx *cx)
 {
     blz_future *lookup = op->future.child;
     int rc;
@@ -216,7 +216,7 @@ static blz_poll poll_lookup(blz_connect_op *op, blz_cx *cx)
 
 static blz_poll connect_poll(blz_future *self, blz_cx *cx)
 {
-    blz_connect_op *op = (blz_connect_op *)self;
+    blz_tcp_connect_op *op = (blz_tcp_connect_op *)self;
 
     if (self->line == CONNECT_BEGINS) {
         int rc = blz_cancelled(cx) ? -ECANCELED : begin_lookup(op);
@@ -240,17 +240,17 @@ static void connect_cancel(blz_future *self, blz_cx *cx)
     if (self->line == CONNECT_LOOKING_UP)
         blz_future_cancel(self->child, cx);
     else if (self->line >= CONNECT_CONNECTING)
-        end_attempts((blz_connect_op *)self, cx);
+        end_attempts((blz_tcp_connect_op *)self, cx);
 }
 
-blz_future *blz_connect_with(blz_connect_op *op, blz_tcp *conn, const char *target,
-                             const blz_connect_options *options)
+blz_future *blz_tcp_connect_name(blz_tcp_connect_op *op, blz_tcp *conn, const char *target,
+                                 const blz_tcp_connect_options *options)
 {
-    static const blz_future_ops ops = {.name = "connect",
+    static const blz_future_ops ops = {.name = "tcp_connect_name",
                                        .poll = connect_poll,
                                        .cancel = connect_cancel};
 
-    *op = (blz_connect_op){.future = {.ops = &ops}, .conn = conn, .target = target};
+    *op = (blz_tcp_connect_op){.future = {.ops = &ops}, .conn = conn, .target = target};
     *conn = (blz_tcp){NULL, 0};
     if (options)
         op->options = *options;
@@ -261,7 +261,9 @@ blz_future *blz_connect_with(blz_connect_op *op, blz_tcp *conn, const char *targ
     return blz_with_timeout(&op->limit, op->options.timeout_ns, &op->future);
 }
 
-blz_future *blz_connect(blz_connect_op *op, blz_tcp *conn, const char *target, int64_t timeout_ns)
+blz_future *blz_tcp_connect(blz_tcp_connect_op *op, blz_tcp *conn, const char *target,
+                            int64_t timeout_ns)
 {
-    return blz_connect_with(op, conn, target, &(blz_connect_options){.timeout_ns = timeout_ns});
+    return blz_tcp_connect_name(op, conn, target,
+                                &(blz_tcp_connect_options){.timeout_ns = timeout_ns});
 }

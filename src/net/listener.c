@@ -9,11 +9,12 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-NET_OPTIONS(listener, blz_listener);
+NET_OPTIONS(tcp_listener, blz_tcp_listener);
 
 enum { DEFAULT_BACKLOG = 4096 };
 
-static int set_up(const blz__fd_ref *ref, const blz_addr *addr, const blz_listen_options *options)
+static int set_up(const blz__fd_ref *ref, const blz_addr *addr,
+                  const blz_tcp_listen_options *options)
 {
     int rc = 0;
 
@@ -43,14 +44,15 @@ static int listen_on(const blz__fd_ref *ref, int backlog)
     return rc;
 }
 
-int blz_listen_with(blz_listener *listener, const blz_addr *addr, const blz_listen_options *options)
+int blz_tcp_listen_with(blz_tcp_listener *listener, const blz_addr *addr,
+                        const blz_tcp_listen_options *options)
 {
-    static const blz_listen_options none;
-    const blz_listen_options *o = options ? options : &none;
+    static const blz_tcp_listen_options none;
+    const blz_tcp_listen_options *o = options ? options : &none;
     blz__fd_ref ref;
     int family = blz_addr_family(addr), rc;
 
-    *listener = (blz_listener){NULL, 0};
+    *listener = (blz_tcp_listener){NULL, 0};
     if (family != BLZ_ADDR_V4 && family != BLZ_ADDR_V6)
         return -EAFNOSUPPORT;
     rc = blz__socket_new(&ref, o->rt ? o->rt : blz_rt_current(),
@@ -67,7 +69,7 @@ int blz_listen_with(blz_listener *listener, const blz_addr *addr, const blz_list
         blz__fd_close(&ref, NULL);
         return rc;
     }
-    *listener = (blz_listener){ref.entry, ref.generation};
+    *listener = (blz_tcp_listener){ref.entry, ref.generation};
     return 0;
 }
 
@@ -153,51 +155,43 @@ int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from)
 
 /* ---- what programs call ---- */
 
-/* The system has no IPv6, or none that is switched on. */
-static bool lacks_v6(int rc)
-{
-    return rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL;
-}
-
-int blz_listen(blz_listener *listener, const char *address)
+int blz_tcp_listen(blz_tcp_listener *listener, const char *address)
 {
     blz_addr addr;
     int rc = blz_addr_parse(&addr, address);
 
     if (rc < 0)
         return rc;
-    rc = blz_listen_with(listener, &addr, NULL);
-    if (lacks_v6(rc) && address[0] == ':') { /* no family was asked for */
-        addr = blz_addr_any(BLZ_ADDR_V4, blz_addr_port(&addr));
-        rc = blz_listen_with(listener, &addr, NULL);
-    }
+    rc = blz_tcp_listen_with(listener, &addr, NULL);
+    if (blz__addr_retry_v4(&addr, address, rc))
+        rc = blz_tcp_listen_with(listener, &addr, NULL);
     return rc;
 }
 
-int blz_listener_from_fd(blz_listener *listener, blz_rt *rt, int fd)
+int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt, int fd)
 {
-    *listener = (blz_listener){NULL, 0};
+    *listener = (blz_tcp_listener){NULL, 0};
     return blz__socket_from_fd(net_mutable_ref(listener), rt, fd,
                                (struct socket_kind){SOCK_STREAM, AF_INET, true},
                                FD_SHARED | FD_STREAM);
 }
 
-int blz_listener_into_fd(blz_listener *listener)
+int blz_tcp_listener_into_fd(blz_tcp_listener *listener)
 {
     return blz__listener_into_fd(net_mutable_ref(listener));
 }
 
-int blz_listener_close(blz_listener *listener)
+int blz_tcp_listener_close(blz_tcp_listener *listener)
 {
     return blz__listener_close(net_mutable_ref(listener));
 }
 
-int blz_listener_addr(const blz_listener *listener, blz_addr *addr)
+int blz_tcp_listener_addr(const blz_tcp_listener *listener, blz_addr *addr)
 {
     return blz__socket_local_addr(net_ref(listener), addr);
 }
 
-blz_future *blz_accept(blz_io *io, const blz_listener *listener, blz_tcp *conn)
+blz_future *blz_tcp_accept(blz_io *io, const blz_tcp_listener *listener, blz_tcp *conn)
 {
     return blz__accept_init(io, net_ref(listener), conn, true);
 }

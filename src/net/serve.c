@@ -79,7 +79,7 @@ static int spawn_acceptor(struct serve *s, blz__fd_ref socket, unsigned worker)
                              .socket = socket,
                              .listener = s->listener,
                              .taker = s->taker};
-    blz_spawn_args args = {.scope = &s->scope, .local = true, .site = "acceptor of blz_serve"};
+    blz_spawn_args args = {.scope = &s->scope, .local = true, .site = "acceptor of blz_tcp_serve"};
 
     return blz__spawn_pinned(&args, &frame, sizeof frame, worker);
 }
@@ -173,10 +173,10 @@ static blz_future *init(blz_serve_op *op, const blz_future_ops *ops, const blz__
     return &s->future;
 }
 
-blz_future *blz_serve(blz_serve_op *op, const blz_listener *listener,
-                      int (*on_conn)(void *arg, blz_tcp conn), void *arg)
+blz_future *blz_tcp_serve(blz_serve_op *op, const blz_tcp_listener *listener,
+                          int (*on_conn)(void *arg, blz_tcp conn), void *arg)
 {
-    static const blz_future_ops ops = {.name = "serve", .poll = serve_poll};
+    static const blz_future_ops ops = {.name = "tcp_serve", .poll = serve_poll};
 
     return init(op, &ops, net_ref(listener), (struct taker){.on_tcp = on_conn, .arg = arg});
 }

@@ -148,6 +148,14 @@ int blz__socket_shutdown(const blz__fd_ref *ref, int how)
     return rc;
 }
 
+bool blz__addr_retry_v4(blz_addr *addr, const char *text, int rc)
+{
+    if (text[0] != ':' || (rc != -EAFNOSUPPORT && rc != -EADDRNOTAVAIL))
+        return false;
+    *addr = blz_addr_any(BLZ_ADDR_V4, blz_addr_port(addr));
+    return true;
+}
+
 int blz__socket_bind(const blz__fd_ref *ref, const blz_addr *addr)
 {
     uint32_t len;

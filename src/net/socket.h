@@ -56,6 +56,12 @@ int blz__socket_peer_addr(const blz__fd_ref *ref, blz_addr *addr);
 int blz__socket_shutdown(const blz__fd_ref *ref, int how);
 int blz__socket_bind(const blz__fd_ref *ref, const blz_addr *addr);
 
+/*
+ * After a bind to the address `text` failed with `rc`: if the text names no family (":80") and the
+ * system has no IPv6, *addr becomes the IPv4 address for the second attempt. True: try again.
+ */
+bool blz__addr_retry_v4(blz_addr *addr, const char *text, int rc);
+
 /* connect() of a datagram socket, which does not wait; NULL: connected no more. */
 int blz__socket_connect_now(const blz__fd_ref *ref, const blz_addr *addr);
 

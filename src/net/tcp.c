@@ -124,11 +124,6 @@ blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_addr *addr
     return blz__connect_init(io, &ops, conn, addr, options);
 }
 
-blz_future *blz_tcp_connect(blz_io *io, blz_tcp *conn, const blz_addr *addr)
-{
-    return blz_tcp_connect_with(io, conn, addr, NULL);
-}
-
 int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd)
 {
     *conn = (blz_tcp){NULL, 0};

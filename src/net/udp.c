@@ -29,7 +29,7 @@ static int set_up(const blz__fd_ref *ref, const blz_addr *addr, const blz_udp_op
     return rc;
 }
 
-int blz_udp_bind(blz_udp *udp, const blz_addr *addr, const blz_udp_options *options)
+int blz_udp_bind_with(blz_udp *udp, const blz_addr *addr, const blz_udp_options *options)
 {
     static const blz_udp_options none;
     const blz_udp_options *o = options ? options : &none;
@@ -52,6 +52,20 @@ int blz_udp_bind(blz_udp *udp, const blz_addr *addr, const blz_udp_options *opti
     }
     *udp = (blz_udp){ref.entry, ref.generation};
     return 0;
+}
+
+int blz_udp_bind(blz_udp *udp, const char *address)
+{
+    blz_addr addr;
+    int rc = blz_addr_parse(&addr, address);
+
+    *udp = (blz_udp){NULL, 0};
+    if (rc < 0)
+        return rc;
+    rc = blz_udp_bind_with(udp, &addr, NULL);
+    if (blz__addr_retry_v4(&addr, address, rc))
+        rc = blz_udp_bind_with(udp, &addr, NULL);
+    return rc;
 }
 
 int blz_udp_connect(const blz_udp *udp, const blz_addr *addr)

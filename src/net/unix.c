@@ -40,24 +40,36 @@ static int listen_at(const blz__fd_ref *ref, const blz_addr *addr, int backlog)
     return rc;
 }
 
-int blz_unix_listen(blz_unix_listener *listener, const blz_addr *addr, blz_rt *rt, int backlog)
+int blz_unix_listen_with(blz_unix_listener *listener, const blz_addr *addr,
+                         const blz_unix_listen_options *options)
 {
+    static const blz_unix_listen_options none;
+    const blz_unix_listen_options *o = options ? options : &none;
     blz__fd_ref ref;
     int rc;
 
     *listener = (blz_unix_listener){NULL, 0};
     if (blz_addr_family(addr) != BLZ_ADDR_UNIX)
         return -EAFNOSUPPORT;
-    rc = blz__socket_new(&ref, rt ? rt : blz_rt_current(), AF_UNIX, SOCK_STREAM, FD_SHARED);
+    rc = blz__socket_new(&ref, o->rt ? o->rt : blz_rt_current(), AF_UNIX, SOCK_STREAM, FD_SHARED);
     if (rc < 0)
         return rc;
-    rc = listen_at(&ref, addr, backlog);
+    rc = listen_at(&ref, addr, o->backlog);
     if (rc < 0) {
         blz__fd_close(&ref, NULL);
         return rc;
     }
     *listener = (blz_unix_listener){ref.entry, ref.generation};
     return 0;
+}
+
+int blz_unix_listen(blz_unix_listener *listener, const char *address)
+{
+    blz_addr addr;
+    int rc = blz_addr_parse(&addr, address);
+
+    *listener = (blz_unix_listener){NULL, 0};
+    return rc < 0 ? rc : blz_unix_listen_with(listener, &addr, NULL);
 }
 
 blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listener, blz_unix *conn)
@@ -89,15 +101,36 @@ int blz_unix_listener_into_fd(blz_unix_listener *listener)
 
 /* ---- connecting ---- */
 
-static int open_unix(blz__fd_ref *ref, blz_rt *rt, const struct sockaddr *sa, const void *options)
+static int set_up_unix(const blz__fd_ref *ref, const blz_unix_options *options)
 {
-    (void)options;
-    if (sa->sa_family != AF_UNIX)
-        return -EAFNOSUPPORT;
-    return blz__socket_new(ref, rt, AF_UNIX, SOCK_STREAM, 0);
+    int rc = 0;
+
+    if (options->send_buffer)
+        rc = blz__socket_option_set(ref, BLZ_OPT_SEND_BUFFER, options->send_buffer);
+    if (rc == 0 && options->recv_buffer)
+        rc = blz__socket_option_set(ref, BLZ_OPT_RECV_BUFFER, options->recv_buffer);
+    if (rc == 0 && options->bind)
+        rc = blz__socket_bind(ref, options->bind);
+    return rc;
 }
 
-blz_future *blz_unix_connect(blz_io *io, blz_unix *conn, const blz_addr *addr)
+static int open_unix(blz__fd_ref *ref, blz_rt *rt, const struct sockaddr *sa, const void *options)
+{
+    int rc;
+
+    if (sa->sa_family != AF_UNIX)
+        return -EAFNOSUPPORT;
+    rc = blz__socket_new(ref, rt, AF_UNIX, SOCK_STREAM, 0);
+    if (rc < 0 || !options)
+        return rc;
+    rc = set_up_unix(ref, options);
+    if (rc < 0)
+        blz__fd_close(ref, NULL);
+    return rc;
+}
+
+blz_future *blz_unix_connect_with(blz_io *io, blz_unix *conn, const blz_addr *addr,
+                                  const blz_unix_options *options)
 {
     static const struct connect_ops ops = {
         .future = {.name = "unix_connect",
@@ -106,7 +139,17 @@ blz_future *blz_unix_connect(blz_io *io, blz_unix *conn, const blz_addr *addr)
                    .look = blz__io_look},
         .open = open_unix,
     };
-    return blz__connect_init(io, &ops, conn, addr, NULL);
+    return blz__connect_init(io, &ops, conn, addr, options);
+}
+
+blz_future *blz_unix_connect(blz_unix_connect_op *op, blz_unix *conn, const char *address)
+{
+    int rc = blz_addr_parse(&op->addr, address);
+
+    *conn = (blz_unix){NULL, 0};
+    if (rc < 0)
+        return blz_ready(&op->io.future, rc);
+    return blz_unix_connect_with(&op->io, conn, &op->addr, NULL);
 }
 
 int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, int type, unsigned flags)

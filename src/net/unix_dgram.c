@@ -19,8 +19,10 @@ NET_OPTIONS(unix_dgram, blz_unix_dgram);
 
 /* ---- sockets ---- */
 
-int blz_unix_dgram_bind(blz_unix_dgram *dgram, const blz_addr *addr, blz_rt *rt)
+int blz_unix_dgram_bind_with(blz_unix_dgram *dgram, const blz_addr *addr,
+                             const blz_unix_dgram_options *options)
 {
+    blz_rt *rt = options ? options->rt : NULL;
     blz__fd_ref ref;
     int rc;
 
@@ -38,6 +40,15 @@ int blz_unix_dgram_bind(blz_unix_dgram *dgram, const blz_addr *addr, blz_rt *rt)
     }
     *dgram = (blz_unix_dgram){ref.entry, ref.generation};
     return 0;
+}
+
+int blz_unix_dgram_bind(blz_unix_dgram *dgram, const char *address)
+{
+    blz_addr addr;
+    int rc = blz_addr_parse(&addr, address);
+
+    *dgram = (blz_unix_dgram){NULL, 0};
+    return rc < 0 ? rc : blz_unix_dgram_bind_with(dgram, &addr, NULL);
 }
 
 int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram *b, blz_rt *rt)

@@ -54,7 +54,8 @@ CONTEXT = {
     "codec": ("static const char *buf; static size_t len; static blz_codec codec; static blz_cut cut;"
               "void use_line(const char *line, size_t len);", ""),
     "combine": ("void serve(blz_tcp *conn);",
-                "blz_select_op select; blz_io io; blz_listener ln; blz_tcp conn; blz_interval beat;"),
+                "blz_select_op select; blz_io io; blz_tcp_listener ln; blz_tcp conn; "
+                "blz_interval beat;"),
     "dns": ("void print_address(const blz_addr *addr);", ""),
     "fd": ("""typedef struct pg PGconn; int PQsocket(PGconn *); int PQisBusy(PGconn *);
         int PQconsumeInput(PGconn *);
@@ -123,10 +124,10 @@ CONTEXT = {
                  "blz_shutdown_op op;"),
     "signal": ("""void reload(void);
         struct reload_on_hangup { BLZ_FRAME; blz_signal hangup; blz_signal_op op; int64_t rc; };
-        struct serve { BLZ_FRAME; blz_listener ln; };
+        struct serve { BLZ_FRAME; blz_tcp_listener ln; };
         BLZ_ASYNC(serve) { BLZ_BEGIN; BLZ_END(0); }
-        struct run { BLZ_FRAME; blz_stop stop; blz_stop_op wait; blz_handle server; blz_listener ln;
-                     blz_handle_join_op join; int64_t rc; };""", ""),
+        struct run { BLZ_FRAME; blz_stop stop; blz_stop_op wait; blz_handle server;
+                     blz_tcp_listener ln; blz_handle_join_op join; int64_t rc; };""", ""),
     "socket": ("static blz_tcp conn; static blz_udp socket_;\n#define socket socket_", ""),
     "stream": ("static blz_tcp conn;", ""),
     "task": ("""struct fetch { BLZ_FRAME; const char *url; };
@@ -134,13 +135,14 @@ CONTEXT = {
         struct sum; static const blz_future_ops sum_ops; static const char *urls[10];""",
              "blz_scope scope; blz_scope_wait wait;"),
     "tcp": ("struct echo { BLZ_FRAME; blz_tcp conn; };\nBLZ_ASYNC(echo) { BLZ_BEGIN; BLZ_END(0); }",
-            "blz_serve_op op; blz_listener listener;"),
+            "blz_serve_op op; blz_tcp_listener listener;"),
     "time": ("struct night_shift { BLZ_FRAME; };\nBLZ_ASYNC(night_shift) { BLZ_BEGIN; BLZ_END(0); }",
              "blz_interval iv;"),
     "token": ("static blz_token *stop, *session;",
               "blz_token_guard_op guard; blz_token *session; blz_tcp conn; blz_io io; char buf[64];"),
     "unix": ("struct answer { BLZ_FRAME; blz_unix conn; };\nBLZ_ASYNC(answer) { BLZ_BEGIN; BLZ_END(0); }",
-             "blz_serve_op op; blz_unix_listener listener; int64_t n; blz_io io; blz_unix conn; blz_addr addr; blz_unix_cred who; blz_msg msg; int file;"),
+             "blz_serve_op op; blz_unix_listener listener; int64_t n; blz_unix_connect_op connect; "
+             "blz_unix conn; blz_unix_cred who; blz_msg msg; int file;"),
     "wait_group": ("struct job; static struct job *jobs_[1]; void start(void *job, blz_wait_group *group);\n"
                    "static int jobs[8];",
                    "blz_wait_group group; blz_wait_group_op wait;"),

@@ -76,7 +76,7 @@ def test_every_page_is_there(server):
     stats = json.loads(client.ask(get("/stats"))[2])
     assert stats["backend"] == os.environ.get("BLZ_BACKEND", stats["backend"]), stats
     assert stats["requests"] >= 2 and stats["workers"] >= 1 and stats["live_tasks"] >= 3, stats
-    assert b"> accept" in client.ask(get("/tasks"))[2]
+    assert b"> tcp_accept" in client.ask(get("/tasks"))[2]
     console = Client(int(re.search(r"Console at http://127.0.0.1:(\d+)/", server.said)[1]))
     page = console.ask("GET /api/tasks?q=accept&fresh=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")[2]
     assert json.loads(page)["matched"] >= 1, page

@@ -16,7 +16,7 @@ static const char *const backends[] = {"epoll", "poll"};
 
 struct accepts {
     BLZ_FRAME;
-    blz_listener *ln;
+    blz_tcp_listener *ln;
     blz_tcp conn;
     blz_io io;
     int64_t rc, began;
@@ -27,7 +27,7 @@ BLZ_ASYNC(accepts)
 {
     BLZ_BEGIN;
     self->began = blz_now();
-    BLZ_AWAIT(self->rc, blz_accept(&self->io, self->ln, &self->conn));
+    BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, self->ln, &self->conn));
     if (self->rc == 0) {
         check(blz_tcp_close(&self->conn) == 0);
         self->rc = blz_now() - self->began;
@@ -50,12 +50,12 @@ static int64_t accept_in_spite_of(const char *backend, int error, int times)
 {
     blz_rt *rt = new_rt(&(blz_options){.backend = backend, .test_clock = true, .workers = 1});
     blz_addr addr = blz_addr_loopback(BLZ_ADDR_V4, 0);
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_handle handle;
     int client;
 
-    assert_int_equal(blz_listen_with(&ln, &addr, &(blz_listen_options){.rt = rt}), 0);
-    assert_int_equal(blz_listener_addr(&ln, &addr), 0);
+    assert_int_equal(blz_tcp_listen_with(&ln, &addr, &(blz_tcp_listen_options){.rt = rt}), 0);
+    assert_int_equal(blz_tcp_listener_addr(&ln, &addr), 0);
     client = dial(&addr);
     int64_t took = 0;
     for (int i = 0; i < times; i++) {
@@ -70,7 +70,7 @@ static int64_t accept_in_spite_of(const char *backend, int error, int times)
         client = dial(&addr);
     }
     close(client);
-    assert_int_equal(blz_listener_close(&ln), 0);
+    assert_int_equal(blz_tcp_listener_close(&ln), 0);
     free_rt(rt);
     return took;
 }
@@ -112,7 +112,7 @@ static void other_errors_are_the_programs(void **state)
 struct listens {
     BLZ_FRAME;
     const char *address;
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_addr addr;
 };
 
@@ -120,10 +120,10 @@ struct listens {
 BLZ_ASYNC(listens)
 {
     BLZ_BEGIN;
-    int rc = blz_listen(&self->ln, self->address);
+    int rc = blz_tcp_listen(&self->ln, self->address);
     if (rc == 0) {
-        check(blz_listener_addr(&self->ln, &self->addr) == 0);
-        check(blz_listener_close(&self->ln) == 0);
+        check(blz_tcp_listener_addr(&self->ln, &self->addr) == 0);
+        check(blz_tcp_listener_close(&self->ln) == 0);
     }
     BLZ_END(rc < 0 ? rc : blz_addr_family(&self->addr));
 }

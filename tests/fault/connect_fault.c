@@ -53,17 +53,17 @@ struct connects {
     BLZ_FRAME;
     int64_t rc;
     blz_tcp conn;
-    blz_connect_op op;
+    blz_tcp_connect_op op;
 };
 
 BLZ_ASYNC(connects)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc,
-              blz_connect_with(&self->op, &self->conn, "name:service",
-                               &(blz_connect_options){.timeout_ns = 20 * BLZ_SEC,
-                                                      .stagger_ns = -1,
-                                                      .hints = {.resolver = {resolve, NULL}}}));
+    BLZ_AWAIT(self->rc, blz_tcp_connect_name(
+                            &self->op, &self->conn, "name:service",
+                            &(blz_tcp_connect_options){.timeout_ns = 20 * BLZ_SEC,
+                                                       .stagger_ns = -1,
+                                                       .hints = {.resolver = {resolve, NULL}}}));
     check(blz_tcp_close(&self->conn) == (self->rc == 0 ? 0 : -EBADF));
     BLZ_END(self->rc);
 }

@@ -20,7 +20,7 @@
 struct client {
     BLZ_FRAME;
     blz_addr addr;
-    blz_listener listener; /* a copy: closed if we do not get through */
+    blz_tcp_listener listener; /* a copy: closed if we do not get through */
     int64_t rc;
     blz_tcp conn;
     blz_buf lease;
@@ -31,9 +31,9 @@ struct client {
 BLZ_ASYNC(client)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_tcp_connect(&self->io, &self->conn, &self->addr));
+    BLZ_AWAIT(self->rc, blz_tcp_connect_with(&self->io, &self->conn, &self->addr, NULL));
     if (self->rc < 0) {
-        blz_listener_close(&self->listener);
+        blz_tcp_listener_close(&self->listener);
         goto out;
     }
     self->iov[0] = (blz_iovec){(char *)(uintptr_t) "hel", 3};
@@ -54,7 +54,7 @@ out:
 
 struct server {
     BLZ_FRAME;
-    blz_listener listener;
+    blz_tcp_listener listener;
     blz_addr addr;
     blz_handle client;
     blz_handle_join_op join;
@@ -69,9 +69,9 @@ struct server {
 
 static bool is_listening(struct server *self)
 {
-    self->rc = blz_listen(&self->listener, "127.0.0.1:0");
+    self->rc = blz_tcp_listen(&self->listener, "127.0.0.1:0");
     if (self->rc == 0)
-        self->rc = blz_listener_addr(&self->listener, &self->addr);
+        self->rc = blz_tcp_listener_addr(&self->listener, &self->addr);
     if (self->rc == 0)
         self->rc =
             BLZ_SPAWN_JOIN(&self->client, client, .addr = self->addr, .listener = self->listener);
@@ -83,7 +83,7 @@ BLZ_ASYNC(server)
     BLZ_BEGIN;
     if (!is_listening(self))
         goto out;
-    BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->listener, &self->conn));
+    BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, &self->listener, &self->conn));
     if (self->rc < 0)
         goto out_client;
     BLZ_AWAIT(self->rc, blz_tcp_peek(&self->io, &self->conn, self->buf, 5));
@@ -113,7 +113,7 @@ out_client:
         self->rc = self->theirs;
 out:
     blz_tcp_close(&self->conn);
-    blz_listener_close(&self->listener);
+    blz_tcp_listener_close(&self->listener);
     BLZ_END(self->rc);
 }
 

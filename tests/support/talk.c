@@ -25,7 +25,7 @@ struct calls_us {
 BLZ_ASYNC(calls_us)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_tcp_connect(&self->io, &self->conn, &self->addr));
+    BLZ_AWAIT(self->rc, blz_tcp_connect_with(&self->io, &self->conn, &self->addr, NULL));
     check(self->rc == 0);
     BLZ_AWAIT(self->rc, blz_tcp_read_exact(&self->io, &self->conn, self->buf, 5));
     check(self->rc == 5);
@@ -39,7 +39,7 @@ BLZ_ASYNC(calls_us)
 
 struct talks {
     BLZ_FRAME;
-    blz_listener listener;
+    blz_tcp_listener listener;
     blz_addr addr;
     blz_handle client;
     blz_tcp conn;
@@ -54,12 +54,12 @@ struct talks {
 BLZ_ASYNC(talks)
 {
     BLZ_BEGIN;
-    self->rc = blz_listen(&self->listener, "127.0.0.1:0");
+    self->rc = blz_tcp_listen(&self->listener, "127.0.0.1:0");
     if (self->rc < 0)
         goto out;
-    check(blz_listener_addr(&self->listener, &self->addr) == 0);
+    check(blz_tcp_listener_addr(&self->listener, &self->addr) == 0);
     check(BLZ_SPAWN_JOIN(&self->client, calls_us, .addr = self->addr) == 0);
-    BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->listener, &self->conn));
+    BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, &self->listener, &self->conn));
     if (self->rc < 0)
         goto out;
     BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, 2 * BLZ_MSEC,
@@ -71,7 +71,7 @@ BLZ_ASYNC(talks)
     check(self->rc == 5 && memcmp(self->lease.data, "hello", 5) == 0);
     blz_buf_release(&self->lease);
     blz_tcp_close(&self->conn);
-    blz_listener_close(&self->listener);
+    blz_tcp_listener_close(&self->listener);
     BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->client));
     self->rc = self->client.result;
 out:

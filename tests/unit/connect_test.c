@@ -129,19 +129,19 @@ struct connects {
     blz_addr *peer; /* whom it is connected to */
     int64_t rc, from_ns;
     blz_tcp conn;
-    blz_connect_op op;
+    blz_tcp_connect_op op;
 };
 
 static blz_future *connect_it(struct connects *self)
 {
-    blz_connect_options options = {.timeout_ns = self->timeout_ns,
-                                   .stagger_ns = self->stagger_ns,
-                                   .tcp = {.bind = self->bind}};
+    blz_tcp_connect_options options = {.timeout_ns = self->timeout_ns,
+                                       .stagger_ns = self->stagger_ns,
+                                       .tcp = {.bind = self->bind}};
 
     if (self->fake)
         options.hints.resolver = (blz_resolver){fake_resolve, self->fake};
-    return blz_connect_with(&self->op, &self->conn, self->target ? self->target : "name:service",
-                            &options);
+    return blz_tcp_connect_name(&self->op, &self->conn,
+                                self->target ? self->target : "name:service", &options);
 }
 
 BLZ_ASYNC(connects)

@@ -22,7 +22,7 @@ struct connects {
 
 static blz_future *made(struct connects *self)
 {
-    blz_future *io = blz_tcp_connect(&self->io, &self->conn, &self->addr);
+    blz_future *io = blz_tcp_connect_with(&self->io, &self->conn, &self->addr, NULL);
 
     return self->limit_ns ? blz_with_timeout(&self->limit, self->limit_ns, io) : io;
 }

@@ -256,7 +256,7 @@ struct connects {
 BLZ_ASYNC(connects)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_tcp_connect(&self->io, &self->conn, self->addr));
+    BLZ_AWAIT(self->rc, blz_tcp_connect_with(&self->io, &self->conn, self->addr, NULL));
     if (self->rc == 0)
         check(blz_tcp_close(&self->conn) == 0);
     BLZ_END(self->rc);

@@ -258,7 +258,7 @@ static void open_things(struct things *t, const char *backend)
     assert_int_equal(blz_unix_dgram_pair(&t->dgram, &t->dgram_peer, t->rt), 0);
     assert_int_equal(blz_pipe_new(&t->in, &t->out, t->rt), 0);
     t->addr = blz_addr_loopback(BLZ_ADDR_V4, 0);
-    assert_int_equal(blz_udp_bind(&t->udp, &t->addr, &(blz_udp_options){.rt = t->rt}), 0);
+    assert_int_equal(blz_udp_bind_with(&t->udp, &t->addr, &(blz_udp_options){.rt = t->rt}), 0);
     assert_int_equal(blz_udp_local_addr(&t->udp, &t->addr), 0);
     assert_int_equal(blz_udp_connect(&t->udp, &t->addr), 0);
     file = mkstemp(t->path);

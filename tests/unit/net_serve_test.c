@@ -11,7 +11,7 @@ enum { MAX_WORKERS = 4 };
 struct server {
     blz_rt *rt;
     blz_addr addr;
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_handle handle;
     struct event accepted;
     pthread_mutex_t lock;
@@ -29,7 +29,7 @@ struct serves {
 BLZ_ASYNC(serves)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_serve(&self->op, &self->server->ln, self->on_conn, self->server));
+    BLZ_AWAIT(self->rc, blz_tcp_serve(&self->op, &self->server->ln, self->on_conn, self->server));
     BLZ_END(self->rc);
 }
 
@@ -67,10 +67,11 @@ static void start_server(struct server *server, const char *backend, unsigned wo
     *server = (struct server){.accepted = EVENT_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
     server->rt = new_rt(&(blz_options){.backend = backend, .workers = workers});
     server->addr = blz_addr_loopback(BLZ_ADDR_V4, 0);
-    assert_int_equal(blz_listen_with(&server->ln, &server->addr,
-                                     &(blz_listen_options){.rt = server->rt, .spread = spread}),
+    assert_int_equal(blz_tcp_listen_with(&server->ln, &server->addr,
+                                         &(blz_tcp_listen_options){.rt = server->rt,
+                                                                   .spread = spread}),
                      0);
-    assert_int_equal(blz_listener_addr(&server->ln, &server->addr), 0);
+    assert_int_equal(blz_tcp_listener_addr(&server->ln, &server->addr), 0);
     assert_int_equal(BLZ_SPAWN_ON(server->rt, &server->handle, serves, .server = server,
                                   .on_conn = on_conn),
                      0);
@@ -101,7 +102,7 @@ ON_EACH_BACKEND(a_thousand_connections_are_spread_evenly_over_two_workers)
     assert_int_equal(server.counts[0] + server.counts[1], MANY + 1);
     assert_true(most <= MANY * 6 / 10);
     blz_handle_cancel(&server.handle);
-    assert_int_equal(blz_listener_close(&server.ln), 0);
+    assert_int_equal(blz_tcp_listener_close(&server.ln), 0);
     assert_int_equal(end_server(&server), -ECANCELED);
 }
 
@@ -114,7 +115,7 @@ ON_EACH_BACKEND(without_spreading_one_worker_accepts)
         close(dial(&server));
     event_wait(&server.accepted, 51);
     assert_int_equal(server.counts[0], 51);
-    assert_int_equal(blz_listener_close(&server.ln), 0); /* ends it */
+    assert_int_equal(blz_tcp_listener_close(&server.ln), 0); /* ends it */
     assert_int_equal(end_server(&server), -ECANCELED);
 }
 
@@ -123,8 +124,8 @@ ON_EACH_BACKEND(closing_the_listener_ends_all_acceptors)
     for (unsigned workers = 1; workers <= MAX_WORKERS; workers++) {
         struct server server;
         start_server(&server, backend, workers, true, count_conn);
-        blz_listener copy = server.ln;
-        assert_int_equal(blz_listener_close(&server.ln), 0);
+        blz_tcp_listener copy = server.ln;
+        assert_int_equal(blz_tcp_listener_close(&server.ln), 0);
         assert_int_equal(blz_handle_wait(&server.handle), 0);
         assert_int_equal(server.handle.result, -ECANCELED);
         server.ln = copy;
@@ -154,13 +155,14 @@ ON_EACH_BACKEND(connections_that_wait_when_serving_ends_are_kept)
         int64_t left = 1 + EACH - event_count(&server.accepted);
         assert_true(left >= 0);
         for (int i = 0; i < left; i++) {
-            int64_t rc = BLZ_BLOCK_ON(server.rt, awaits, .op = blz_accept(&io, &server.ln, &conn));
+            int64_t rc =
+                BLZ_BLOCK_ON(server.rt, awaits, .op = blz_tcp_accept(&io, &server.ln, &conn));
             assert_int_equal(rc, 0);
             blz_tcp_close(&conn);
         }
         for (int i = 0; i < EACH; i++)
             close(fds[i]);
-        assert_int_equal(blz_listener_close(&server.ln), 0);
+        assert_int_equal(blz_tcp_listener_close(&server.ln), 0);
         free_rt(server.rt);
     }
 }
@@ -227,7 +229,7 @@ ON_EACH_BACKEND(many_clients_talk_to_tasks_that_began_on_every_worker)
     assert_int_equal(event_count(&server.accepted), 161);
     blz_handle_cancel(&server.handle);
     assert_int_equal(blz_handle_wait(&server.handle), 0);
-    assert_int_equal(blz_listener_close(&server.ln), 0);
+    assert_int_equal(blz_tcp_listener_close(&server.ln), 0);
     free_rt(server.rt);
 }
 

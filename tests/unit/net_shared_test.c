@@ -46,7 +46,7 @@ struct accepts {
     BLZ_FRAME;
     int fd;
     bool closes;
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_tcp conn;
     blz_io io;
     int64_t rc;
@@ -55,13 +55,13 @@ struct accepts {
 BLZ_ASYNC(accepts)
 {
     BLZ_BEGIN;
-    self->rc = blz_listener_from_fd(&self->ln, NULL, self->fd);
+    self->rc = blz_tcp_listener_from_fd(&self->ln, NULL, self->fd);
     if (self->rc == 0)
-        BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->ln, &self->conn));
+        BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, &self->ln, &self->conn));
     if (self->rc == 0)
         blz_tcp_close(&self->conn);
     if (self->closes)
-        blz_listener_close(&self->ln);
+        blz_tcp_listener_close(&self->ln);
     BLZ_END(self->rc);
 }
 
@@ -129,15 +129,15 @@ ON_EACH_BACKEND(connections_that_no_task_waits_for_are_left_to_other_processes)
     struct sockaddr_in addr;
     int fd = listen_plainly(&addr), client = dial(&addr);
     blz_rt *rt = turning_rt(backend);
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_tcp conn;
     blz_io io = {0};
 
-    assert_int_equal(blz_listener_from_fd(&ln, rt, dup(fd)), 0);
-    assert_int_equal(AWAIT(rt, blz_accept(&io, &ln, &conn)), 0);
+    assert_int_equal(blz_tcp_listener_from_fd(&ln, rt, dup(fd)), 0);
+    assert_int_equal(AWAIT(rt, blz_tcp_accept(&io, &ln, &conn)), 0);
     assert_true(other_accepts(fd, &addr, rt));
     assert_int_equal(blz_tcp_close(&conn), 0);
-    int own = blz_listener_into_fd(&ln);
+    int own = blz_tcp_listener_into_fd(&ln);
     assert_true(own >= 0); /* nothing is in flight */
     close(own);
     assert_true(other_accepts(fd, &addr, rt));
@@ -152,22 +152,22 @@ ON_EACH_BACKEND(an_accept_does_not_block_where_another_process_has_changed_the_m
     struct sockaddr_in addr;
     int fd = listen_plainly(&addr), client;
     blz_rt *rt = turning_rt(backend);
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_tcp conn;
     blz_io io = {0};
     blz_handle accepting;
 
-    assert_int_equal(blz_listener_from_fd(&ln, rt, dup(fd)), 0);
+    assert_int_equal(blz_tcp_listener_from_fd(&ln, rt, dup(fd)), 0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK), 0);
-        START(rt, &accepting, blz_accept(&io, &ln, &conn));
+        START(rt, &accepting, blz_tcp_accept(&io, &ln, &conn));
         assert_false(blz_handle_done(&accepting));
         client = dial(&addr);
         assert_int_equal(FINISH(rt, &accepting), 0);
         assert_int_equal(blz_tcp_close(&conn), 0);
         close(client);
     }
-    assert_int_equal(blz_listener_close(&ln), 0);
+    assert_int_equal(blz_tcp_listener_close(&ln), 0);
     free_rt(rt);
     close(fd);
 }
@@ -177,13 +177,13 @@ ON_EACH_BACKEND(a_socket_that_is_taken_over_is_not_put_into_blocking_mode)
     struct sockaddr_in addr;
     int fd = listen_plainly(&addr), pair[2];
     blz_rt *rt = turning_rt(backend);
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_unix conn;
 
     assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-    assert_int_equal(blz_listener_from_fd(&ln, rt, dup(fd)), 0);
+    assert_int_equal(blz_tcp_listener_from_fd(&ln, rt, dup(fd)), 0);
     assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
-    assert_int_equal(blz_listener_close(&ln), 0);
+    assert_int_equal(blz_tcp_listener_close(&ln), 0);
     close(fd);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
     assert_int_equal(blz_unix_from_fd(&conn, rt, dup(pair[0])), 0);
@@ -201,7 +201,7 @@ enum { CONNECTIONS = 200 };
 struct race {
     BLZ_FRAME;
     int fd, *count; /* atomic: how many have been accepted by either */
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_tcp conn;
     blz_io io;
     int64_t rc;
@@ -210,15 +210,15 @@ struct race {
 BLZ_ASYNC(race)
 {
     BLZ_BEGIN;
-    self->rc = blz_listener_from_fd(&self->ln, NULL, self->fd);
+    self->rc = blz_tcp_listener_from_fd(&self->ln, NULL, self->fd);
     while (self->rc == 0) {
-        BLZ_AWAIT(self->rc, blz_accept(&self->io, &self->ln, &self->conn));
+        BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, &self->ln, &self->conn));
         if (self->rc < 0)
             break;
         __atomic_fetch_add(self->count, 1, __ATOMIC_RELAXED);
         blz_tcp_close(&self->conn);
     }
-    blz_listener_close(&self->ln);
+    blz_tcp_listener_close(&self->ln);
     BLZ_END(self->rc);
 }
 

@@ -220,7 +220,7 @@ ON_EACH_BACKEND(what_is_no_tcp_socket_is_refused_and_stays_the_callers)
 {
     blz_rt *rt = turning_rt(backend);
     int pipes[2], udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), pair[2];
-    blz_listener ln;
+    blz_tcp_listener ln;
     blz_tcp conn;
 
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
@@ -229,7 +229,7 @@ ON_EACH_BACKEND(what_is_no_tcp_socket_is_refused_and_stays_the_callers)
     assert_int_equal(blz_tcp_from_fd(&conn, rt, udp), -EINVAL);
     assert_int_equal(blz_tcp_from_fd(&conn, rt, -1), -EBADF);
     assert_int_equal(blz_tcp_from_fd(&conn, NULL, pair[0]), -ENXIO);
-    assert_int_equal(blz_listener_from_fd(&ln, rt, pair[0]), -EINVAL);
+    assert_int_equal(blz_tcp_listener_from_fd(&ln, rt, pair[0]), -EINVAL);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(close(pipes[i]), 0);
         assert_int_equal(close(pair[i]), 0);

@@ -17,7 +17,7 @@ static blz_udp bind_anywhere(blz_rt *rt, int family, blz_addr *addr)
     blz_udp udp;
 
     *addr = blz_addr_loopback(family, 0);
-    check(blz_udp_bind(&udp, addr, &(blz_udp_options){.rt = rt}) == 0);
+    check(blz_udp_bind_with(&udp, addr, &(blz_udp_options){.rt = rt}) == 0);
     check(blz_udp_local_addr(&udp, addr) == 0);
     return udp;
 }
@@ -36,6 +36,37 @@ static void free_two(struct two *t)
     blz_udp_close(&t->a);
     blz_udp_close(&t->b);
     free_rt(t->rt);
+}
+
+/* ---- addresses that are text ---- */
+
+/* On a worker, where there is a runtime. */
+static int64_t bind_by_text(void *arg)
+{
+    blz_udp udp, *bound = arg;
+
+    check(blz_udp_bind(&udp, "127.0.0.1") == -EINVAL);
+    check(udp.entry_ == NULL);
+    check(blz_udp_bind(&udp, "unix:@name") == -EAFNOSUPPORT);
+    check(blz_udp_bind(&udp, ":0") == 0); /* every interface; IPv4 where there is no IPv6 */
+    check(blz_udp_close(&udp) == 0);
+    return blz_udp_bind(bound, "127.0.0.1:0");
+}
+
+ON_EACH_BACKEND(a_socket_is_bound_to_an_address_that_is_text)
+{
+    blz_rt *rt = turning_rt(backend);
+    blz_lazy lazy;
+    blz_udp udp;
+    blz_addr addr;
+
+    assert_int_equal(blz_udp_bind(&udp, "127.0.0.1:0"), -ENXIO); /* this thread has no runtime */
+    assert_int_equal(AWAIT(rt, blz_lazy_init(&lazy, bind_by_text, &udp)), 0);
+    assert_int_equal(blz_udp_local_addr(&udp, &addr), 0);
+    assert_true(blz_addr_is_loopback(&addr));
+    assert_int_not_equal(blz_addr_port(&addr), 0);
+    blz_udp_close(&udp);
+    free_rt(rt);
 }
 
 /* ---- one by one ---- */
@@ -338,7 +369,7 @@ ON_EACH_BACKEND(what_is_sent_to_a_group_comes_to_its_members)
     blz_msg msg = {0};
     char buf[8];
 
-    assert_int_equal(blz_udp_bind(&member, &any, &(blz_udp_options){.rt = rt}), 0);
+    assert_int_equal(blz_udp_bind_with(&member, &any, &(blz_udp_options){.rt = rt}), 0);
     assert_int_equal(blz_udp_local_addr(&member, &here), 0);
     blz_addr_set_port(&group, blz_addr_port(&here));
     sender = bind_anywhere(rt, BLZ_ADDR_V4, &single);
@@ -397,6 +428,7 @@ static void sending_to_everybody_must_be_allowed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_socket_is_bound_to_an_address_that_is_text),
         TEST(a_datagram_comes_with_its_address),
         TEST(ipv6_works_alike),
         TEST(empty_datagrams_are_datagrams),

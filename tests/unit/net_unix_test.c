@@ -57,10 +57,11 @@ static void connect_at(blz_rt *rt, const blz_addr *addr)
     blz_addr seen;
     char buf[8];
 
-    assert_int_equal(blz_unix_listen(&ln, addr, rt, 0), 0);
-    assert_int_equal(blz_unix_listen(&other, addr, rt, 0), -EADDRINUSE);
+    assert_int_equal(blz_unix_listen_with(&ln, addr, &(blz_unix_listen_options){.rt = rt}), 0);
+    assert_int_equal(blz_unix_listen_with(&other, addr, &(blz_unix_listen_options){.rt = rt}),
+                     -EADDRINUSE);
     START(rt, &accepting, blz_unix_accept(&in, &ln, &server));
-    assert_int_equal(AWAIT(rt, blz_unix_connect(&io, &client, addr)), 0);
+    assert_int_equal(AWAIT(rt, blz_unix_connect_with(&io, &client, addr, NULL)), 0);
     assert_int_equal(FINISH(rt, &accepting), 0);
     assert_int_equal(blz_unix_peer_addr(&client, &seen), 0);
     assert_true(blz_addr_equal(&seen, addr));
@@ -102,11 +103,12 @@ ON_EACH_BACKEND(connections_by_path_whose_file_is_the_programs)
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/socket", dir);
     assert_int_equal(blz_addr_unix(&addr, path), 0);
-    assert_int_equal(AWAIT(rt, blz_unix_connect(&io, &conn, &addr)), -ENOENT);
+    assert_int_equal(AWAIT(rt, blz_unix_connect_with(&io, &conn, &addr, NULL)), -ENOENT);
     connect_at(rt, &addr);
-    assert_int_equal(AWAIT(rt, blz_unix_connect(&io, &conn, &addr)), -ECONNREFUSED);
+    assert_int_equal(AWAIT(rt, blz_unix_connect_with(&io, &conn, &addr, NULL)), -ECONNREFUSED);
     assert_null(conn.entry_);
-    assert_int_equal(blz_unix_listen(&ln, &addr, rt, 0), -EADDRINUSE); /* the file is still there */
+    assert_int_equal(blz_unix_listen_with(&ln, &addr, &(blz_unix_listen_options){.rt = rt}),
+                     -EADDRINUSE); /* the file is still there */
     assert_int_equal(unlink(path), 0);
     connect_at(rt, &addr);
     assert_int_equal(unlink(path), 0);
@@ -123,7 +125,7 @@ ON_EACH_BACKEND(a_connection_that_comes_with_a_cancellation_is_kept)
     blz_io in = {0}, io = {0};
     blz_handle accepting;
 
-    assert_int_equal(blz_unix_listen(&ln, &addr, rt, 0), 0);
+    assert_int_equal(blz_unix_listen_with(&ln, &addr, &(blz_unix_listen_options){.rt = rt}), 0);
     for (int i = 0; i < 20; i++) {
         START(rt, &accepting, blz_unix_accept(&in, &ln, &server));
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -136,7 +138,7 @@ ON_EACH_BACKEND(a_connection_that_comes_with_a_cancellation_is_kept)
         blz_unix_close(&server);
         close(fd);
     }
-    assert_int_equal(AWAIT(rt, blz_unix_connect(&io, &client, &addr)), 0);
+    assert_int_equal(AWAIT(rt, blz_unix_connect_with(&io, &client, &addr, NULL)), 0);
     blz_unix_close(&client);
     assert_int_equal(blz_unix_listener_close(&ln), 0);
     assert_int_equal(blz_unix_listener_close(&ln), -EBADF);
@@ -327,9 +329,10 @@ ON_EACH_BACKEND(datagrams_go_to_names)
     char buf[8];
 
     nowhere = abstract_addr("nowhere");
-    assert_int_equal(blz_unix_dgram_bind(&a, &at_a, rt), 0);
-    assert_int_equal(blz_unix_dgram_bind(&b, &at_b, rt), 0);
-    assert_int_equal(blz_unix_dgram_bind(&nameless, NULL, rt), 0);
+    assert_int_equal(blz_unix_dgram_bind_with(&a, &at_a, &(blz_unix_dgram_options){.rt = rt}), 0);
+    assert_int_equal(blz_unix_dgram_bind_with(&b, &at_b, &(blz_unix_dgram_options){.rt = rt}), 0);
+    assert_int_equal(blz_unix_dgram_bind_with(&nameless, NULL, &(blz_unix_dgram_options){.rt = rt}),
+                     0);
     START(rt, &receiving, blz_unix_dgram_recv(&in, &b, buf, 8, &from));
     assert_int_equal(AWAIT(rt, blz_unix_dgram_send_to(&out, &a, "hi", 2, &at_b)), 2);
     assert_int_equal(FINISH(rt, &receiving), 2);
@@ -359,9 +362,12 @@ ON_EACH_BACKEND(a_full_receiver_makes_a_connected_sender_wait_and_another_fail)
     char buf[8];
     int sent = 0;
 
-    assert_int_equal(blz_unix_dgram_bind(&b, &at_b, rt), 0);
-    assert_int_equal(blz_unix_dgram_bind(&connected, NULL, rt), 0);
-    assert_int_equal(blz_unix_dgram_bind(&free_one, NULL, rt), 0);
+    assert_int_equal(blz_unix_dgram_bind_with(&b, &at_b, &(blz_unix_dgram_options){.rt = rt}), 0);
+    assert_int_equal(blz_unix_dgram_bind_with(&connected, NULL,
+                                              &(blz_unix_dgram_options){.rt = rt}),
+                     0);
+    assert_int_equal(blz_unix_dgram_bind_with(&free_one, NULL, &(blz_unix_dgram_options){.rt = rt}),
+                     0);
     assert_int_equal(blz_unix_dgram_connect(&connected, &at_b), 0);
     for (;;) {
         START(rt, &sending, blz_unix_dgram_send(&out, &connected, "x", 1));
@@ -404,6 +410,94 @@ ON_EACH_BACKEND(datagrams_carry_descriptors)
     free_rt(rt);
 }
 
+/* ---- addresses that are text ---- */
+
+struct by_text {
+    char address[80];
+    blz_unix_listener ln;
+    blz_unix_dgram dgram;
+};
+
+/* On a worker, where there is a runtime. */
+static int64_t open_by_text(void *arg)
+{
+    struct by_text *t = arg;
+    blz_unix_listener ln;
+    blz_unix_dgram dgram;
+
+    check(blz_unix_listen(&ln, "unix") == -EINVAL);
+    check(ln.entry_ == NULL);
+    check(blz_unix_listen(&ln, "127.0.0.1:1") == -EAFNOSUPPORT);
+    check(blz_unix_dgram_bind(&dgram, "unix") == -EINVAL);
+    check(dgram.entry_ == NULL);
+    check(blz_unix_dgram_bind(&dgram, "127.0.0.1:1") == -EAFNOSUPPORT);
+    check(blz_unix_dgram_bind(&t->dgram, "unix:") == 0);
+    return blz_unix_listen(&t->ln, t->address);
+}
+
+static void check_text(const blz_addr *addr, const char *expected)
+{
+    char text[BLZ_ADDR_TEXT];
+
+    assert_true(blz_addr_format(addr, text, sizeof text) > 0);
+    assert_string_equal(text, expected);
+}
+
+ON_EACH_BACKEND(addresses_are_given_as_text)
+{
+    blz_rt *rt = turning_rt(backend);
+    struct by_text t;
+    blz_unix_connect_op op = {0};
+    blz_lazy lazy;
+    blz_unix conn;
+    blz_addr addr;
+
+    snprintf(t.address, sizeof t.address, "unix:@blitz-test-%d-%s", (int)getpid(), backend);
+    assert_int_equal(blz_unix_listen(&t.ln, t.address), -ENXIO); /* this thread has no runtime */
+    assert_int_equal(AWAIT(rt, blz_unix_connect(&op, &conn, t.address)), -ECONNREFUSED);
+    assert_int_equal(AWAIT(rt, blz_lazy_init(&lazy, open_by_text, &t)), 0);
+    assert_int_equal(AWAIT(rt, blz_unix_connect(&op, &conn, "unix")), -EINVAL);
+    assert_int_equal(AWAIT(rt, blz_unix_connect(&op, &conn, "127.0.0.1:1")), -EAFNOSUPPORT);
+    assert_null(conn.entry_);
+    assert_int_equal(AWAIT(rt, blz_unix_connect(&op, &conn, t.address)), 0);
+    assert_int_equal(blz_unix_peer_addr(&conn, &addr), 0);
+    check_text(&addr, t.address);
+    assert_int_equal(blz_unix_close(&conn), 0);
+    assert_int_equal(blz_unix_dgram_close(&t.dgram), 0);
+    assert_int_equal(blz_unix_listener_close(&t.ln), 0);
+    free_rt(rt);
+}
+
+ON_EACH_BACKEND(options_are_set_before_connecting)
+{
+    blz_rt *rt = turning_rt(backend);
+    blz_addr at = abstract_addr("at"), from = abstract_addr("from"), seen;
+    blz_unix_listener ln;
+    blz_unix conn;
+    blz_io io = {0};
+    int64_t size;
+
+    assert_int_equal(blz_unix_listen_with(&ln, &at, &(blz_unix_listen_options){.rt = rt}), 0);
+    assert_int_equal(AWAIT(rt, blz_unix_connect_with(&io, &conn, &at,
+                                                     &(blz_unix_options){.bind = &from,
+                                                                         .send_buffer = 65536,
+                                                                         .recv_buffer = 32768})),
+                     0);
+    assert_int_equal(blz_unix_local_addr(&conn, &seen), 0);
+    assert_true(blz_addr_equal(&seen, &from));
+    assert_int_equal(blz_unix_get(&conn, BLZ_OPT_SEND_BUFFER, &size), 0);
+    assert_in_range(size, 65536, 2 * 65536); /* Linux reports twice what was asked for */
+    assert_int_equal(blz_unix_get(&conn, BLZ_OPT_RECV_BUFFER, &size), 0);
+    assert_in_range(size, 32768, 2 * 32768);
+    blz_unix_close(&conn);
+    assert_int_equal(AWAIT(rt, blz_unix_connect_with(&io, &conn, &at,
+                                                     &(blz_unix_options){.bind = &at})),
+                     -EADDRINUSE);
+    assert_null(conn.entry_);
+    blz_unix_listener_close(&ln);
+    free_rt(rt);
+}
+
 static void descriptors_of_another_kind_are_refused(void **state)
 {
     struct ends e = new_ends("poll");
@@ -419,8 +513,10 @@ static void descriptors_of_another_kind_are_refused(void **state)
     assert_int_equal(blz_unix_dgram_from_fd(&dgram, e.rt, fd), -EINVAL);
     assert_int_equal(blz_unix_listener_from_fd(&ln, e.rt, fd), -EINVAL);
     assert_int_equal(blz_unix_from_fd(&e.a, e.rt, fd), 0);
-    assert_int_equal(blz_unix_listen(&ln, &v4, e.rt, 0), -EAFNOSUPPORT);
-    assert_int_equal(blz_unix_dgram_bind(&dgram, &v4, e.rt), -EAFNOSUPPORT);
+    assert_int_equal(blz_unix_listen_with(&ln, &v4, &(blz_unix_listen_options){.rt = e.rt}),
+                     -EAFNOSUPPORT);
+    assert_int_equal(blz_unix_dgram_bind_with(&dgram, &v4, &(blz_unix_dgram_options){.rt = e.rt}),
+                     -EAFNOSUPPORT);
     free_ends(&e);
 }
 
@@ -438,6 +534,8 @@ int main(void)
         TEST(datagrams_go_to_names),
         TEST(a_full_receiver_makes_a_connected_sender_wait_and_another_fail),
         TEST(datagrams_carry_descriptors),
+        TEST(addresses_are_given_as_text),
+        TEST(options_are_set_before_connecting),
         TEST(descriptors_of_another_kind_are_refused),
     };
     return RUN_TESTS(tests);

@@ -106,7 +106,7 @@ static void around_a_scope_all_children_are_cancelled(void **state)
 
 struct server {
     blz_shutdown *shutdown;
-    blz_listener listener;
+    blz_tcp_listener listener;
     struct event serving, accepted;
 };
 
@@ -155,20 +155,20 @@ BLZ_ASYNC(serve_all)
     BLZ_BEGIN;
     event_post(&self->server->serving);
     BLZ_AWAIT(self->rc, blz_guard_run(&self->op, &self->guard,
-                                      blz_serve(&self->serve, &self->server->listener, on_conn,
-                                                self->server)));
-    blz_listener_close(&self->server->listener);
+                                      blz_tcp_serve(&self->serve, &self->server->listener, on_conn,
+                                                    self->server)));
+    blz_tcp_listener_close(&self->server->listener);
     BLZ_END(self->rc);
 }
 
-static int dial(const blz_listener *listener)
+static int dial(const blz_tcp_listener *listener)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct sockaddr *sa;
     blz_addr addr;
     uint32_t len;
 
-    check(blz_listener_addr(listener, &addr) == 0);
+    check(blz_tcp_listener_addr(listener, &addr) == 0);
     sa = blz_addr_sockaddr(&addr, &len);
     check(fd >= 0 && connect(fd, sa, len) == 0);
     return fd;
@@ -188,8 +188,8 @@ static void stop_server(blz_rt *rt, int phase)
     int clients[3];
 
     assert_int_equal(blz_shutdown_new(&server.shutdown, &options), 0);
-    assert_int_equal(blz_listen_with(&server.listener, &addr,
-                                     &(blz_listen_options){.rt = rt, .spread = true}),
+    assert_int_equal(blz_tcp_listen_with(&server.listener, &addr,
+                                         &(blz_tcp_listen_options){.rt = rt, .spread = true}),
                      0);
     assert_int_equal(BLZ_SPAWN_ON(rt, &run, runs, .shutdown = server.shutdown), 0);
     assert_int_equal(BLZ_SPAWN_ON(rt, &serve, serve_all, .server = &server,

@@ -15,7 +15,7 @@ static blz_rt *rt; /* of which the handles are */
 
 static struct {
     blz_pipe in, out;
-    blz_listener listener;
+    blz_tcp_listener listener;
     blz_udp udp;
     blz_file file;
     blz_fd fd;
@@ -130,14 +130,14 @@ static int64_t wait_accept(void)
 {
     blz_tcp conn;
 
-    return blz_wait(blz_accept(&io, &made.listener, &conn));
+    return blz_wait(blz_tcp_accept(&io, &made.listener, &conn));
 }
 
 static int64_t wait_serve(void)
 {
     blz_serve_op op = {0};
 
-    return blz_wait(blz_serve(&op, &made.listener, NULL, NULL));
+    return blz_wait(blz_tcp_serve(&op, &made.listener, NULL, NULL));
 }
 
 static int64_t wait_tcp_connect(void)
@@ -146,23 +146,23 @@ static int64_t wait_tcp_connect(void)
     blz_tcp conn;
 
     check(blz_addr_parse(&addr, "127.0.0.1:1") == 0);
-    return blz_wait(blz_tcp_connect(&io, &conn, &addr));
+    return blz_wait(blz_tcp_connect_with(&io, &conn, &addr, NULL));
 }
 
 static int64_t wait_connect(void)
 {
-    blz_connect_op op = {0};
+    blz_tcp_connect_op op = {0};
     blz_tcp conn;
 
-    return blz_wait(blz_connect(&op, &conn, "127.0.0.1:1", 0));
+    return blz_wait(blz_tcp_connect(&op, &conn, "127.0.0.1:1", 0));
 }
 
 static int64_t wait_connect_with_a_limit(void)
 {
-    blz_connect_op op = {0};
+    blz_tcp_connect_op op = {0};
     blz_tcp conn;
 
-    return blz_wait(blz_connect(&op, &conn, "name.invalid:1", BLZ_SEC));
+    return blz_wait(blz_tcp_connect(&op, &conn, "name.invalid:1", BLZ_SEC));
 }
 
 static int64_t wait_lookup(void)
@@ -521,9 +521,9 @@ BLZ_ASYNC(make_handles)
 
     BLZ_BEGIN;
     check(blz_pipe_new(&made.in, &made.out, NULL) == 0);
-    check(blz_listen(&made.listener, "127.0.0.1:0") == 0);
+    check(blz_tcp_listen(&made.listener, "127.0.0.1:0") == 0);
     check(blz_addr_parse(&addr, "127.0.0.1:0") == 0);
-    check(blz_udp_bind(&made.udp, &addr, NULL) == 0);
+    check(blz_udp_bind_with(&made.udp, &addr, NULL) == 0);
     check(pipe(self->fds) == 0 && blz_fd_attach(&made.fd, self->fds[0]) == 0);
     BLZ_AWAIT(self->rc, blz_file_open(&self->io, &made.file, "/dev/zero", NULL));
     check(self->rc == 0);
@@ -548,7 +548,7 @@ static void each_future_works_without_a_runtime_or_says_enxio(void **state)
     close((int)other_end);
     blz_pipe_close(&made.in);
     blz_pipe_close(&made.out);
-    blz_listener_close(&made.listener);
+    blz_tcp_listener_close(&made.listener);
     blz_udp_close(&made.udp);
     (void)blz_file_close(&made.file);
     free_rt(rt);

@@ -214,7 +214,7 @@ BLZ_ASYNC(sends_datagrams)
 
     BLZ_BEGIN;
     here = blz_addr_loopback(BLZ_ADDR_V4, 0);
-    check(blz_udp_bind(&self->socket, &here, NULL) == 0);
+    check(blz_udp_bind_with(&self->socket, &here, NULL) == 0);
     check(blz_udp_local_addr(&self->socket, &here) == 0);
     address(self, &here);
     BLZ_AWAIT(self->rc, blz_udp_send_batch(&self->msg, &self->socket, self->datagrams, 2));

@@ -526,7 +526,7 @@ struct visitor {
 BLZ_ASYNC(visitor)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_tcp_connect(&self->io, &self->conn, &self->addr));
+    BLZ_AWAIT(self->rc, blz_tcp_connect_with(&self->io, &self->conn, &self->addr, NULL));
     if (self->rc == 0) {
         BLZ_AWAIT(self->rc, blz_tcp_read(&self->io, &self->conn, &self->byte, 1));
         blz_tcp_close(&self->conn);
@@ -536,7 +536,7 @@ BLZ_ASYNC(visitor)
 
 struct short_server {
     BLZ_FRAME;
-    blz_listener listener;
+    blz_tcp_listener listener;
     blz_addr addr;
     int64_t rc;
     blz_serve_op serve;
@@ -548,14 +548,15 @@ BLZ_ASYNC(short_server)
 {
     BLZ_BEGIN;
     self->addr = blz_addr_loopback(BLZ_ADDR_V4, 0);
-    self->rc = blz_listen_with(&self->listener, &self->addr, &(blz_listen_options){.spread = true});
+    self->rc = blz_tcp_listen_with(&self->listener, &self->addr,
+                                   &(blz_tcp_listen_options){.spread = true});
     if (self->rc < 0)
         goto out;
-    blz_listener_addr(&self->listener, &self->addr);
-    BLZ_AWAIT(self->rc,
-              blz_race(&self->race, blz_serve(&self->serve, &self->listener, close_at_once, NULL),
-                       BLZ_FUTURE(self->visitor, visitor, .addr = self->addr)));
-    blz_listener_close(&self->listener);
+    blz_tcp_listener_addr(&self->listener, &self->addr);
+    BLZ_AWAIT(self->rc, blz_race(&self->race,
+                                 blz_tcp_serve(&self->serve, &self->listener, close_at_once, NULL),
+                                 BLZ_FUTURE(self->visitor, visitor, .addr = self->addr)));
+    blz_tcp_listener_close(&self->listener);
 out:
     BLZ_END(self->rc);
 }

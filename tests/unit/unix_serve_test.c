@@ -76,7 +76,9 @@ static void start_server(struct server *server, const char *backend, unsigned wo
     *server = (struct server){.accepted = EVENT_INIT, .refuse = refuse};
     server->rt = new_rt(&(blz_options){.backend = backend, .workers = workers});
     assert_int_equal(blz_addr_unix_abstract(&server->addr, "", 0), 0);
-    assert_int_equal(blz_unix_listen(&server->ln, &server->addr, server->rt, 0), 0);
+    assert_int_equal(blz_unix_listen_with(&server->ln, &server->addr,
+                                          &(blz_unix_listen_options){.rt = server->rt}),
+                     0);
     assert_int_equal(blz_unix_listener_addr(&server->ln, &server->addr), 0);
     assert_int_equal(BLZ_SPAWN_ON(server->rt, &server->handle, serves, .server = server,
                                   .on_conn = echo_conn),
