@@ -47,7 +47,7 @@
 #include "base/atomic.h"
 #include "base/cacheline.h"
 #include "base/fence.h"
-#include "base/light.h"
+#include "base/store_unlock_lock.h"
 #include "base/lock.h"
 #include "channel/handle.h"
 #include "sync/sync.h"
@@ -73,7 +73,7 @@
 typedef struct segment segment;
 
 #ifndef BLZ_MODEL
-typedef blz__light channel_lock;
+typedef blz__store_unlock_lock channel_lock;
 #else
 typedef blz__lock channel_lock; /* fewer steps to explore; the other one has models of its own */
 #endif
@@ -149,7 +149,7 @@ static inline void fence_heavy(const blz_channel *ch)
 static inline void lock(blz_channel *ch)
 {
 #ifndef BLZ_MODEL
-    blz__light_acquire(&ch->lock, ch->asymmetric);
+    blz__store_unlock_lock_acquire(&ch->lock, ch->asymmetric);
 #else
     blz__lock_acquire(&ch->lock);
 #endif
@@ -158,7 +158,7 @@ static inline void lock(blz_channel *ch)
 static inline void unlock(blz_channel *ch)
 {
 #ifndef BLZ_MODEL
-    blz__light_release(&ch->lock, ch->asymmetric);
+    blz__store_unlock_lock_release(&ch->lock, ch->asymmetric);
 #else
     blz__lock_release(&ch->lock);
 #endif

@@ -242,14 +242,14 @@ task_block *blz__par_force_block(worker *w, worker *victim, const blz_par_scope 
         w->is_unheard = true; /* it looks again */
         return NULL;
     }
-    blz__lean_enter_other(&s->lock);
+    blz__biased_lock_enter_other(&s->lock);
     list = list_to_share(s, scope, UINT32_MAX);
     blz__store(&s->cut, list, RELAXED); /* a child of the process reads it */
     blz__fence_light();
     block = list ? cut(s, list, scope, fresh) : NULL;
     blz__fence_light();
     blz__store(&s->cut, NULL, RELAXED);
-    blz__lean_leave_other(&s->lock);
+    blz__biased_lock_leave_other(&s->lock);
     if (block != fresh)
         blz__par_block_put(w, fresh);
     if (block)

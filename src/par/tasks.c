@@ -17,14 +17,14 @@ void blz__par_tasks_init(task_state *s, bool asymmetric_fences)
 {
     s->frame = &s->base;
     s->innermost = &s->base.list;
-    blz__lean_init(&s->lock, asymmetric_fences);
+    blz__biased_lock_init(&s->lock, asymmetric_fences);
 }
 
 void blz__par_tasks_in_child(worker *w, const block_list *list)
 {
     if (list && list == blz__load(&w->tasks.cut, RELAXED))
         blz__panic(PAR_CHILD_WAITS);
-    blz__lean_init(&w->tasks.lock, false); /* free; and it comes here each time */
+    blz__biased_lock_init(&w->tasks.lock, false); /* free; and it comes here each time */
 }
 
 void blz__par_list_begin(worker *w, block_list *list)

@@ -4,7 +4,8 @@
  *
  * Each thread has a list of blocks for each scope that it began, and one for each computation that
  * it took from another thread, which has what that spawns into scopes of others. They are under a
- * lock that leans to the thread (base/lean.h): nothing there is atomic while nobody else comes.
+ * lock that is biased towards the thread (base/biased_lock.h): nothing there is atomic while no other
+ * thread comes.
  * When somebody has nothing to do, the thread offers the oldest block of its outermost list, or the
  * older half of its only one. The word of the offer is the scope that its tasks are of, so that who
  * waits for one takes nothing else:
@@ -37,7 +38,7 @@
 
 #include "base/atomic.h"
 #include "base/cacheline.h"
-#include "base/lean.h"
+#include "base/biased_lock.h"
 #include "base/lock.h"
 
 #include "par/deque.h"
@@ -79,7 +80,7 @@ typedef struct task_frame {
 /* Of a worker. */
 typedef struct task_state {
     block_list *innermost; /* of all its lists; then `outer` */
-    blz__lean lock;        /* of the lists; the worker is its owner */
+    blz__biased_lock lock; /* of the lists; the worker is its owner */
     uint32_t kept;         /* tasks in the lists; others read it */
     uint32_t is_asked;     /* somebody wants tasks; others set it */
     block_list *cut;       /* which list another one, who has the lock, changes; or NULL */

@@ -16,12 +16,12 @@ static inline bool tasks_enter(worker *w, const block_list *list)
 {
     if (blz_unlikely(blz__load(&w->tasks.lock.shared, RELAXED)) && pool_is_forked(w->pool))
         blz__par_tasks_in_child(w, list);
-    return blz__lean_enter(&w->tasks.lock);
+    return blz__biased_lock_enter(&w->tasks.lock);
 }
 
 static inline void tasks_leave(worker *w, bool locked)
 {
-    blz__lean_leave(&w->tasks.lock, locked);
+    blz__biased_lock_leave(&w->tasks.lock, locked);
 }
 
 /* ---- lists ---- */

@@ -74,7 +74,7 @@ int blz__worker_init(blz_worker *w, blz_rt *rt, uint32_t index)
     memset(w, 0, sizeof *w);
     w->rt = rt;
     w->index = index;
-    w->local.revocable = rt->asymmetric_fences;
+    local_init(&w->local, rt->asymmetric_fences);
     w->ring.unshared = rt->nr_workers == 1 || !rt->stealing;
     w->until_events = rt->event_interval;
     w->until_inject = 1;

@@ -191,16 +191,16 @@ static void count(uint64_t *counter)
 /* ---- the lock ---- */
 
 /* How the lock was taken. */
-enum hold { HOLD_OTHER, HOLD_LEANING, HOLD_LOCKED };
+enum hold { HOLD_OTHER, HOLD_BIASED, HOLD_LOCKED };
 
 static inline enum hold enter(blz__wheel *wheel, bool mine)
 {
     enum hold hold = HOLD_OTHER;
 
     if (mine)
-        hold = blz__lean_enter(&wheel->lock) ? HOLD_LOCKED : HOLD_LEANING;
+        hold = blz__biased_lock_enter(&wheel->lock) ? HOLD_LOCKED : HOLD_BIASED;
     else
-        blz__lean_enter_other(&wheel->lock);
+        blz__biased_lock_enter_other(&wheel->lock);
     blz__plain_write(&wheel->elapsed);
     return hold;
 }
@@ -208,9 +208,9 @@ static inline enum hold enter(blz__wheel *wheel, bool mine)
 static inline void leave(blz__wheel *wheel, enum hold hold)
 {
     if (hold == HOLD_OTHER)
-        blz__lean_leave_other(&wheel->lock);
+        blz__biased_lock_leave_other(&wheel->lock);
     else
-        blz__lean_leave(&wheel->lock, hold == HOLD_LOCKED);
+        blz__biased_lock_leave(&wheel->lock, hold == HOLD_LOCKED);
 }
 
 /* ---- arming and disarming ---- */
@@ -218,7 +218,7 @@ static inline void leave(blz__wheel *wheel, enum hold hold)
 void blz__wheel_init(blz__wheel *wheel, int64_t now_ns, bool asymmetric_fences)
 {
     *wheel = (blz__wheel){.next_ns = INT64_MAX, .next_guess = INT64_MAX, .asleep_until = INT64_MIN};
-    blz__lean_init(&wheel->lock, asymmetric_fences);
+    blz__biased_lock_init(&wheel->lock, asymmetric_fences);
     wheel->elapsed = wheel->floor = tick_at_or_before(now_ns);
 }
 

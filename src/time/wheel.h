@@ -11,7 +11,7 @@
 #define BLZ_TIME_WHEEL_H
 
 #include "base/atomic.h"
-#include "base/lean.h"
+#include "base/biased_lock.h"
 
 #include <blitz/time.h>
 
@@ -39,12 +39,12 @@ typedef struct wheel_slot {
 } wheel_slot;
 
 typedef struct blz__wheel {
-    blz__lean lock;       /* of all that follows */
-    int64_t next_ns;      /* nothing is due before */
-    int64_t next_guess;   /* the same; also read without the lock */
-    int64_t asleep_until; /* when the owner looks again by itself, if it sleeps */
-    uint64_t elapsed;     /* the tick from which levels are counted */
-    uint64_t floor;       /* ticks before this have been handled */
+    blz__biased_lock lock; /* of all that follows */
+    int64_t next_ns;       /* nothing is due before */
+    int64_t next_guess;    /* the same; also read without the lock */
+    int64_t asleep_until;  /* when the owner looks again by itself, if it sleeps */
+    uint64_t elapsed;      /* the tick from which levels are counted */
+    uint64_t floor;        /* ticks before this have been handled */
     uint64_t nr_armed, nr_fired;
     uint64_t occupied[WHEEL_LEVELS]; /* a bit for each slot */
     wheel_slot slots[WHEEL_LISTS];

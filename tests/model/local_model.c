@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The leaning lock of a worker's own queue: its owner, for whom it costs next to nothing, against
+ * A worker's own queue behind its biased lock: the owner, for whom it costs next to nothing, against
  * the watchdog that empties it. Every task comes out once, and both see what the other left.
  *
  * The owner's fence is only a promise to the compiler; the watchdog's, as the explorer models it,
@@ -9,14 +9,11 @@
 #include "sched/local.h"
 #include "support/parcel.h"
 
-#include <string.h>
-
 static local_queue local;
 
 static void begin(unsigned count)
 {
-    memset(&local, 0, sizeof local);
-    local.revocable = true;
+    local_init(&local, true);
     parcels_new(count);
 }
 
@@ -96,11 +93,11 @@ static void empty_twice(void *unused)
     empty();
 }
 
-/* All have finished: nobody is inside, and what is left comes out. */
+/* All threads have finished: none is inside, and what is left comes out. */
 static void end(void)
 {
-    model_assert(blz__load(&local.inside, RELAXED) == 0);
-    model_assert(blz__load(&local.revoked, RELAXED) == 0);
+    model_assert(blz__load(&local.lock.inside, RELAXED) == 0);
+    model_assert(blz__load(&local.lock.shared, RELAXED) != BIASED_LOCK_AWAITED);
     empty();
     model_assert(!local.lifo && !local.yielded.first && !local.resumed.first);
     parcels_free();

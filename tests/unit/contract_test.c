@@ -20,8 +20,8 @@ static void check_unlocked(void)
     check(blz__load(&rt->pool.lock.word, RELAXED) == 0);
     check(blz__load(&rt->foreign_heap.walk_lock.word, RELAXED) == 0);
     check(blz__load(&rt->workers[0].heap.walk_lock.word, RELAXED) == 0);
-    check(blz__load(&rt->workers[0].local.lock.word, RELAXED) == 0);
-    check(blz__load(&rt->workers[0].local.inside, RELAXED) == 0);
+    check(blz__load(&rt->workers[0].local.lock.lock.word, RELAXED) == 0);
+    check(blz__load(&rt->workers[0].local.lock.inside, RELAXED) == 0);
 }
 
 static void *checked_alloc(void *ctx, size_t size, size_t align)

@@ -254,13 +254,13 @@ static void fork_when_locks_are_held(blz_par *par, void *arg)
     uint32_t len = blz__load(&pile->len, RELAXED);
 
     check(blz__lock_try(&w->ring.lock));
-    blz__lean_enter_other(&w->tasks.lock);
+    blz__biased_lock_enter_other(&w->tasks.lock);
     blz__lock_acquire(&pile->lock);
     blz__store(&pile->len, 1u, RELAXED);
     *(int *)arg = status_of_child(fork_and_spawn_in_the_child, par, NULL);
     blz__store(&pile->len, len, RELAXED);
     blz__lock_release(&pile->lock);
-    blz__lean_leave_other(&w->tasks.lock);
+    blz__biased_lock_leave_other(&w->tasks.lock);
     blz__lock_release(&w->ring.lock);
 }
 
@@ -286,11 +286,11 @@ static void fork_when_tasks_are_being_taken(blz_par *par, void *arg)
     blz_par_scope scope;
 
     blz_par_scope_begin(par, &scope);
-    blz__lean_enter_other(&w->tasks.lock);
+    blz__biased_lock_enter_other(&w->tasks.lock);
     blz__store(&w->tasks.cut, &scope.tasks, RELAXED);
     *(int *)arg = status_of_child(spawn_in_the_child, par, &scope);
     blz__store(&w->tasks.cut, NULL, RELAXED);
-    blz__lean_leave_other(&w->tasks.lock);
+    blz__biased_lock_leave_other(&w->tasks.lock);
     check(blz_par_scope_end(par, &scope) == 0);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slow half of the lock that is released by a store (light.h). One fence is enough for a whole
+ * The slow half of the lock that is released by a store (store_unlock_lock.h). One fence is enough for a whole
  * wait: from then on every release sees that there is a sleeper, until it has gone.
  */
-#include "base/light.h"
+#include "base/store_unlock_lock.h"
 
 #include "system/futex.h"
 
-void blz__light_slow(blz__light *lock, bool asymmetric_fences)
+void blz__store_unlock_lock_slow(blz__store_unlock_lock *lock, bool asymmetric_fences)
 {
     uint32_t free = 0;
 
@@ -21,7 +21,8 @@ void blz__light_slow(blz__light *lock, bool asymmetric_fences)
     }
 #endif
     blz__fetch_add(&lock->sleepers, 1u, RELAXED);
-    blz__fence_heavy_or_full(asymmetric_fences); /* pairs with that in blz__light_release */
+    blz__fence_heavy_or_full(
+        asymmetric_fences); /* pairs with that in blz__store_unlock_lock_release */
     for (; !blz__cas(&lock->word, &free, 1u, ACQUIRE, RELAXED); free = 0)
         blz__futex_wait(&lock->word, 1);
     blz__fetch_sub(&lock->sleepers, 1u, RELAXED);

@@ -3,28 +3,28 @@
  * The lock that is released by a store: one thread at a time, which sees what the last one did;
  * none sleeps for ever. With asymmetric fences, and without.
  */
-#include "base/light.h"
+#include "base/store_unlock_lock.h"
 
 #include "support/table.h"
 
-static blz__light lock;
+static blz__store_unlock_lock lock;
 static uint32_t inside, count;
 static bool asymmetric;
 
 static void lock_and_count(void *unused)
 {
     (void)unused;
-    blz__light_acquire(&lock, asymmetric);
+    blz__store_unlock_lock_acquire(&lock, asymmetric);
     model_assert(blz__fetch_add(&inside, 1u, RELAXED) == 0);
     blz__plain_write(&count);
     count++;
     blz__fetch_sub(&inside, 1u, RELAXED);
-    blz__light_release(&lock, asymmetric);
+    blz__store_unlock_lock_release(&lock, asymmetric);
 }
 
 static void begin(bool fences)
 {
-    lock = (blz__light){0, 0};
+    lock = (blz__store_unlock_lock){0, 0};
     inside = count = 0;
     asymmetric = fences;
 }

@@ -15,8 +15,8 @@
  * Unlike the small lock, it is looked at after it has been released: whoever releases it must keep
  * its memory.
  */
-#ifndef BLZ_BASE_LIGHT_H
-#define BLZ_BASE_LIGHT_H
+#ifndef BLZ_BASE_STORE_UNLOCK_LOCK_H
+#define BLZ_BASE_STORE_UNLOCK_LOCK_H
 
 #include "base/atomic.h"
 #include "base/fence.h"
@@ -24,26 +24,29 @@
 
 #include <blitz/base.h>
 
-typedef struct blz__light {
+typedef struct blz__store_unlock_lock {
     uint32_t word; /* 1: held; also a futex */
     uint32_t sleepers;
-} blz__light;
+} blz__store_unlock_lock;
 
-void blz__light_slow(blz__light *lock, bool asymmetric_fences);
+void blz__store_unlock_lock_slow(blz__store_unlock_lock *lock, bool asymmetric_fences);
 
-static inline void blz__light_acquire(blz__light *lock, bool asymmetric_fences)
+static inline void blz__store_unlock_lock_acquire(blz__store_unlock_lock *lock,
+                                                  bool asymmetric_fences)
 {
     uint32_t free = 0;
 
-    /* acquire: pairs with the release in blz__light_release */
+    /* acquire: pairs with the release in blz__store_unlock_lock_release */
     if (blz_unlikely(!blz__cas(&lock->word, &free, 1u, ACQUIRE, RELAXED)))
-        blz__light_slow(lock, asymmetric_fences);
+        blz__store_unlock_lock_slow(lock, asymmetric_fences);
 }
 
-static inline void blz__light_release(blz__light *lock, bool asymmetric_fences)
+static inline void blz__store_unlock_lock_release(blz__store_unlock_lock *lock,
+                                                  bool asymmetric_fences)
 {
-    blz__store(&lock->word, 0u, RELEASE);        /* pairs with the acquire of the next */
-    blz__fence_light_or_full(asymmetric_fences); /* pairs with that in blz__light_slow */
+    blz__store(&lock->word, 0u, RELEASE); /* pairs with the acquire of the next */
+    blz__fence_light_or_full(
+        asymmetric_fences); /* pairs with that in blz__store_unlock_lock_slow */
     if (blz_unlikely(blz__load(&lock->sleepers, RELAXED)))
         blz__futex_wake(&lock->word, 1);
 }
