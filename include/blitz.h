@@ -17,6 +17,7 @@
 #include <blitz/console.h>
 #include <blitz/copy.h>
 #include <blitz/dns.h>
+#include <blitz/error.h>
 #include <blitz/fd.h>
 #include <blitz/file.h>
 #include <blitz/frames.h>
@@ -40,6 +41,7 @@
 #include <blitz/par_sort.h>
 #include <blitz/pipe.h>
 #include <blitz/process.h>
+#include <blitz/random.h>
 #include <blitz/runtime.h>
 #include <blitz/rwlock.h>
 #include <blitz/semaphore.h>
@@ -49,6 +51,7 @@
 #include <blitz/stats.h>
 #include <blitz/stdio.h>
 #include <blitz/stream.h>
+#include <blitz/system.h>
 #include <blitz/task.h>
 #include <blitz/tcp.h>
 #include <blitz/time.h>

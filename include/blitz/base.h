@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every public header needs: linkage, a few attributes, errors, the allocator, time units.
- *
- * Errors are negative errno values in an int or int64_t; success is zero or more. Nothing in the
- * library sets errno.
- *
- *     int64_t rc = BLZ_RUN(serve);
- *     if (rc < 0)
- *         fprintf(stderr, "serve: %s\n", blz_strerror((int)rc));
+ * What every public header needs: a few attributes, the allocator, time units. Results and
+ * errors are explained in blitz/error.h.
  */
 #ifndef BLITZ_BASE_H
 #define BLITZ_BASE_H
 
+#include <blitz/error.h>
+#include <blitz/system.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-#define BLZ_BEGIN_DECLS extern "C" {
-#define BLZ_END_DECLS   }
-#else
-#define BLZ_BEGIN_DECLS
-#define BLZ_END_DECLS
-#endif
-
-/* What the library exports, and what compilers should know about a function. */
-#define BLZ_API       __attribute__((visibility("default")))
+/* What compilers should know about a function. */
 #define BLZ_NODISCARD __attribute__((warn_unused_result))
 #define BLZ_NORETURN  __attribute__((noreturn))
 #define BLZ_NOINLINE  __attribute__((noinline))
@@ -63,13 +50,6 @@ typedef struct blz_allocator {
     void (*free)(void *ctx, void *ptr, size_t size, size_t align);
     void *ctx;
 } blz_allocator;
-
-/*
- * The text for a result (negative errno, or zero and more: "success"). Never NULL. Errors that the
- * library gives for reasons of its own have texts of their own; others have the system's. [any
- * thread]
- */
-BLZ_API const char *blz_strerror(int error);
 
 BLZ_END_DECLS
 #endif

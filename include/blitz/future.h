@@ -53,7 +53,6 @@
 
 #include <blitz/base.h>
 #include <blitz/waker.h>
-#include <errno.h>
 
 BLZ_BEGIN_DECLS
 

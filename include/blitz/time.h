@@ -40,6 +40,12 @@ BLZ_BEGIN_DECLS
 /* The clock of this thread's runtime, virtual if that is; elsewhere the monotonic one. [any] */
 BLZ_API int64_t blz_now(void);
 
+/*
+ * The date and time: nanoseconds since 1970-01-01 00:00 UTC, as the machine's clock is set. It may
+ * go back, when the clock is set: measure with blz_now. [any thread]
+ */
+BLZ_API int64_t blz_wall_now(void);
+
 /* a + b and a - b; what would not fit is INT64_MAX or INT64_MIN. */
 static inline int64_t blz_time_add(int64_t a, int64_t b)
 {
