@@ -26,13 +26,13 @@
 #include "console/snapshot.h"
 #include "console/text.h"
 #include "sched/sched.h"
+#include "system/socket.h"
 
 #include <blitz/async.h>
 #include <blitz/console.h>
 #include <blitz/mutex.h>
 #include <blitz/tcp.h>
 #include <blitz/unix.h>
-#include <sys/types.h>
 
 enum { TITLE_SIZE = 64, MAX_CONNECTIONS = 64, MAX_SUSPICIONS = 16 };
 
@@ -63,8 +63,7 @@ struct blz_console {
     blz_rt *rt; /* its own */
     blz_addr addr;
     bool is_unix, owns_path;
-    dev_t path_dev; /* of the file that owns_path is about */
-    ino_t path_ino;
+    struct blz__socket_file socket_file; /* that owns_path is about */
     bool until_rt_ends;
     blz_tcp_listener tcp;
     blz_unix_listener unix_;

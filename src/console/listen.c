@@ -2,28 +2,17 @@
 /*
  * Where the console listens: a loopback address, or a Unix socket.
  *
- * The file of a Unix socket outlives a program that was killed. If nobody listens there any more it
- * is removed, and if it is no socket it is left alone. Two programs that start at the same path
- * could each take the other's new socket for an old one. So from the look at the old socket to
- * listen(2) a program holds a lock: flock(2) of the file "PATH.lock", which it removes before it
- * lets go. A program that finds the lock taken gives up with -EADDRINUSE.
- *
- * Only the owner may connect. Linux gives the new file the mode that the socket itself has when it
- * is bound, so that is set first: the file never has another mode, and no path is followed twice.
- * The server also checks the user of each client.
+ * A Unix socket at a path is for the user of this process alone, and takes the place of one that a
+ * killed program has left (blz__socket_listen_private). The server also checks the user of each
+ * client.
  */
 #include "console/console.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "system/handle.h"
 
-enum { BACKLOG = 128, LOCK_PATH = 128 }; /* the longest path of a socket has 108 bytes */
+#include <errno.h>
+
+enum { BACKLOG = 128 };
 
 int blz__console_address(blz_addr *addr, const char *text)
 {
@@ -50,146 +39,36 @@ static const char *path_of(const blz_console *console)
     return abstract ? NULL : name;
 }
 
-/* ---- the lock ---- */
-
-struct start_lock {
-    int fd;
-    char path[LOCK_PATH];
-};
-
-/* False: the file was removed, or replaced, before it was locked. */
-static bool is_lock_file(const struct start_lock *lock)
-{
-    struct stat ours, there;
-
-    return fstat(lock->fd, &ours) == 0 && lstat(lock->path, &there) == 0 &&
-           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-}
-
-/* 0; -EADDRINUSE: another one is starting here; or what the system says. */
-static int lock_start(struct start_lock *lock, const char *path)
-{
-    int rc;
-
-    snprintf(lock->path, sizeof lock->path, "%s.lock", path);
-    for (;;) {
-        lock->fd = open(lock->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
-        if (lock->fd < 0)
-            return -errno;
-        rc = flock(lock->fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
-        if (rc == 0 && is_lock_file(lock))
-            return 0;
-        close(lock->fd);
-        if (rc < 0)
-            return rc == -EWOULDBLOCK ? -EADDRINUSE : rc;
-    }
-}
-
-static void unlock_start(struct start_lock *lock)
-{
-    (void)unlink(lock->path);
-    close(lock->fd);
-}
-
 /* ---- Unix sockets ---- */
 
-static bool somebody_listens(const blz_addr *addr)
+static int adopt_listener(blz_console *console, blz_sysfd fd)
 {
-    uint32_t len;
-    const struct sockaddr *sa = blz_addr_sockaddr(addr, &len);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+    int rc = blz__socket_listen_private(fd, &console->addr, BACKLOG, &console->socket_file);
 
-    if (fd < 0)
-        return true; /* it cannot be known */
-    rc = connect(fd, sa, len);
-    if (rc < 0)
-        rc = -errno;
-    close(fd);
-    return rc != -ECONNREFUSED;
-}
-
-/* True: what was in the way is gone. Under the lock. */
-static bool remove_stale(const blz_addr *addr, const char *path)
-{
-    struct stat st;
-
-    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && !somebody_listens(addr) &&
-           unlink(path) == 0;
-}
-
-static int bind_to(int fd, const blz_addr *addr)
-{
-    uint32_t len;
-    const struct sockaddr *sa = blz_addr_sockaddr(addr, &len);
-
-    return bind(fd, sa, len) < 0 ? -errno : 0;
-}
-
-/* Binds the socket to a path, listens, and notes which file that is. Under the lock. */
-static int listen_at(blz_console *console, int fd, const char *path)
-{
-    struct stat st;
-    int rc;
-
-    if (fchmod(fd, S_IRUSR | S_IWUSR) < 0)
-        return -errno;
-    rc = bind_to(fd, &console->addr);
-    if (rc == -EADDRINUSE && remove_stale(&console->addr, path))
-        rc = bind_to(fd, &console->addr);
     if (rc < 0)
         return rc;
-    if (listen(fd, BACKLOG) < 0 || lstat(path, &st) < 0) {
-        rc = -errno;
-        (void)unlink(path);
-        return rc;
-    }
-    console->path_dev = st.st_dev;
-    console->path_ino = st.st_ino;
-    console->owns_path = true;
-    return 0;
-}
-
-/* Removes the file, unless another one has taken its place. */
-static void remove_path(const blz_console *console)
-{
-    const char *path = path_of(console);
-    struct stat st;
-
-    if (lstat(path, &st) == 0 && st.st_dev == console->path_dev && st.st_ino == console->path_ino)
-        (void)unlink(path);
-}
-
-static int open_path(blz_console *console, const char *path)
-{
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
-
-    if (fd < 0)
-        return -errno;
-    rc = listen_at(console, fd, path);
-    if (rc == 0)
-        rc = blz_unix_listener_from_fd(&console->unix_, console->rt, fd);
-    if (rc < 0) {
-        if (console->owns_path)
-            remove_path(console);
-        close(fd);
-    }
+    rc = blz_unix_listener_from_fd(&console->unix_, console->rt, fd);
+    if (rc < 0)
+        blz__socket_remove_file(&console->addr, &console->socket_file);
+    else
+        console->owns_path = true;
     return rc;
 }
 
 static int listen_unix(blz_console *console)
 {
-    const char *path = path_of(console);
-    struct start_lock lock;
+    int64_t fd;
     int rc;
 
-    if (!path)
+    if (!path_of(console))
         return blz_unix_listen_with(&console->unix_, &console->addr,
                                     &(blz_unix_listen_options){.rt = console->rt});
-    rc = lock_start(&lock, path);
+    fd = blz__socket_open(BLZ_ADDR_UNIX, BLZ__SOCKET_STREAM, true);
+    if (fd < 0)
+        return (int)fd;
+    rc = adopt_listener(console, (blz_sysfd)fd);
     if (rc < 0)
-        return rc;
-    rc = open_path(console, path);
-    unlock_start(&lock);
+        blz__handle_close((blz_sysfd)fd);
     return rc;
 }
 
@@ -215,7 +94,7 @@ void blz__console_unlisten(blz_console *console)
     blz_tcp_listener tcp = console->tcp;
 
     if (console->owns_path)
-        remove_path(console);
+        blz__socket_remove_file(&console->addr, &console->socket_file);
     if (console->is_unix)
         (void)blz_unix_listener_close(&local);
     else

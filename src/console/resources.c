@@ -11,11 +11,11 @@
 #include "console/console.h"
 
 #include "base/alloc.h"
+#include "system/socket.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum { MAX_WAITERS = 8, MAX_LIMIT = 500, DEFAULT_LIMIT = 50, MAX_KINDS = 64 };
 
@@ -95,15 +95,11 @@ static void let_go(struct resources *r)
 /* "127.0.0.1:8080": of a descriptor that was a socket a moment ago. */
 static void write_address(struct text *out, int fd, bool peer)
 {
-    struct sockaddr_storage sa;
-    socklen_t len = sizeof sa;
     char text[BLZ_ADDR_TEXT];
     blz_addr addr;
+    int rc = peer ? blz__socket_peer_addr(fd, &addr) : blz__socket_local_addr(fd, &addr);
 
-    if ((peer ? getpeername(fd, (struct sockaddr *)&sa, &len)
-              : getsockname(fd, (struct sockaddr *)&sa, &len)) < 0 ||
-        blz_addr_from_sockaddr(&addr, (struct sockaddr *)&sa, len) < 0 ||
-        blz_addr_format(&addr, text, sizeof text) <= 0)
+    if (rc < 0 || blz_addr_format(&addr, text, sizeof text) <= 0)
         return;
     blz__text_print(out, " %s %s", peer ? "from" : "at", text);
 }

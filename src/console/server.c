@@ -19,7 +19,6 @@
 #include <blitz/time.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #define HEAD_NS  (10 * BLZ_SEC)
 #define IDLE_NS  (60 * BLZ_SEC)
@@ -188,7 +187,7 @@ static bool is_welcome(const struct blz__console_serve *serve)
         return false;
     if (!serve->console->is_unix)
         return true;
-    return blz_unix_peer_cred(&serve->unix_, &who) == 0 && (who.uid == geteuid() || who.uid == 0);
+    return blz_unix_peer_cred(&serve->unix_, &who) == 0 && blz__socket_user_is_trusted(who.uid);
 }
 
 static void take_connection(struct blz__console_serve *serve)

@@ -132,10 +132,10 @@ enum io_kind {
     IO_WRITEV,   /* the same */
     IO_PEEK,     /* buf, len */
     IO_LEASE,    /* buf: blz_buf * to fill */
-    IO_RECVMSG,  /* buf: struct msghdr * */
+    IO_RECVMSG,  /* buf: struct blz__socket_message * */
     IO_SENDMSG,  /* the same */
     IO_ACCEPT,   /* value: the new descriptor, still a plain one */
-    IO_CONNECT,  /* buf: sockaddr, len */
+    IO_CONNECT,  /* buf: blz_addr *; len: of what the system takes */
     IO_SENDFILE, /* buf: the offset, as a number; len; extra: the file's descriptor, likewise */
     IO_POLL,     /* len: POLLIN and so on; value: those that are true */
     IO_CALL,     /* buf: struct io_call *; len: POLLIN or POLLOUT */
@@ -285,14 +285,6 @@ int64_t blz__io_try_now(struct io *io);
 
 /* The system's close. */
 void blz__io_close(int fd);
-
-/*
- * Accepts a connection if there is one: its descriptor, or -1 and errno. Never waits. accept4 has
- * no flag for that. So the listener is put into non-blocking mode first if it is not in it: another
- * process that shares the listener may have changed the mode, and may take the connection that made
- * it ready. `nonblock` is the mode of the new descriptor.
- */
-int blz__io_accept(int fd, bool nonblock);
 
 /* Completes it: the value is the result of the last attempt. [home worker] */
 void blz__io_complete(blz__driver *driver, struct io *io, int64_t value);

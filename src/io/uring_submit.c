@@ -14,8 +14,9 @@
  */
 #include "io/uring.h"
 
+#include "system/address.h"
+
 #include <errno.h>
-#include <sys/socket.h>
 
 /* ---- entries ---- */
 
@@ -34,6 +35,11 @@ struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d)
     return sqe;
 }
 
+static void prep_connect(struct io_uring_sqe *sqe, int fd, const blz_addr *addr)
+{
+    io_uring_prep_connect(sqe, fd, blz__address_to_system(addr), addr->len);
+}
+
 static void prep(struct io_uring_sqe *sqe, struct io *io)
 {
     int fd = io->fd->fd;
@@ -46,7 +52,7 @@ static void prep(struct io_uring_sqe *sqe, struct io *io)
         io_uring_prep_readv(sqe, fd, io->buf, (unsigned)io->len, (uint64_t)-1);
         break;
     case IO_CONNECT:
-        io_uring_prep_connect(sqe, fd, io->buf, (socklen_t)io->len);
+        prep_connect(sqe, fd, io->buf);
         break;
     case IO_ACCEPT:
     case IO_WRITE:

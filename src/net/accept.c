@@ -18,6 +18,7 @@
  * A connection that comes with a cancellation is kept in the listener's entry (blz__fd_keep).
  */
 #include "net/socket.h"
+#include "system/socket.h"
 #include "time/time.h"
 
 #include <blitz/look.h>
@@ -57,7 +58,7 @@ int blz__listener_into_fd(blz__fd_ref *listener)
 
     while ((kept = blz__fd_take_kept(listener)).entry)
         blz__fd_close(&kept, NULL);
-    return blz__handle_into_fd(listener);
+    return blz__net_into_fd(listener);
 }
 
 int blz__listener_close(blz__fd_ref *listener)
@@ -78,11 +79,12 @@ int blz__listener_close(blz__fd_ref *listener)
 static void accept_waiting(int fd, const blz__fd_ref *heir)
 {
     blz_rt *rt = blz_rt_current();
-    int mode = blz__io_mode(rt), conn;
+    int mode = blz__io_mode(rt);
+    int64_t conn;
 
-    while ((conn = blz__io_accept(fd, mode & FD_NONBLOCK)) >= 0) {
+    while ((conn = blz__socket_accept(fd, mode & FD_NONBLOCK)) >= 0) {
         blz__fd_ref ref;
-        if (blz__socket_adopt(&ref, rt, conn, FD_STREAM) == 0)
+        if (blz__net_adopt(&ref, rt, (int)conn, FD_STREAM) == 0)
             blz__fd_keep(heir, ref);
     }
 }
@@ -185,8 +187,8 @@ static blz_poll got_connection(blz_future *self, blz_cx *cx)
 {
     struct io *io = (struct io *)self;
     blz__fd_ref *conn = io->buf, listener = listener_of(io), ref;
-    int rc = blz__socket_adopt(&ref, blz_cx_rt(cx), (int)self->result,
-                               self->ops == &unix_accept_ops ? 0 : FD_STREAM);
+    int rc = blz__net_adopt(&ref, blz_cx_rt(cx), (int)self->result,
+                            self->ops == &unix_accept_ops ? 0 : FD_STREAM);
 
     if (rc == 0 && io_was_cancelled((const blz_io *)self)) {
         blz__fd_keep(&listener, ref);

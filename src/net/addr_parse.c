@@ -9,8 +9,10 @@
  */
 #include "net/net.h"
 
+#include "system/address.h"
+#include "system/name.h"
+
 #include <errno.h>
-#include <net/if.h>
 #include <string.h>
 
 enum { MAX_PORT = 65535, MAX_OCTET = 255, NR_GROUPS = 8, MAX_HEX = 4, ESCAPE = 4 };
@@ -173,7 +175,7 @@ static bool parse_v6(const char *text, size_t len, uint8_t ip[16])
 /* The part behind the %: the number of an interface, or its name. */
 static int parse_zone(const char *text, size_t len, uint32_t *scope_id)
 {
-    char name[IF_NAMESIZE];
+    int64_t number;
 
     if (len == 0)
         return -EINVAL;
@@ -181,13 +183,10 @@ static int parse_zone(const char *text, size_t len, uint32_t *scope_id)
         return *scope_id == 0 ? -EINVAL : 0;
     if (memchr(text, '\0', len))
         return -EINVAL;
-    if (len >= sizeof name)
-        return -ENODEV; /* no interface has such a name */
-    memcpy(name, text, len);
-    name[len] = '\0';
-    *scope_id = if_nametoindex(name);
-    if (*scope_id == 0)
-        return errno == ENXIO ? -ENODEV : -errno;
+    number = blz__name_interface(text, len);
+    if (number < 0)
+        return (int)number;
+    *scope_id = (uint32_t)number;
     return 0;
 }
 
@@ -255,7 +254,7 @@ static int parse_unix(blz_addr *addr, const char *text, size_t len)
     if (abstract)
         return blz_addr_unix_abstract(addr, name, name_len);
     if (name_len > 0)
-        return blz__addr_set_path(addr, name, name_len);
+        return blz__address_from_path(addr, name, name_len);
     *addr = blz_addr_unix_unnamed();
     return 0;
 }

@@ -7,7 +7,6 @@
 #include "net/socket.h"
 
 #include <errno.h>
-#include <sys/socket.h>
 
 static int open_socket(struct io *io, blz_cx *cx)
 {
@@ -52,12 +51,10 @@ blz_future *blz__connect_init(blz_io *public, const struct connect_ops *ops, voi
                               const blz_addr *addr, const void *options)
 {
     struct io *io = (struct io *)public;
-    uint32_t len;
-    const struct sockaddr *sa = blz_addr_sockaddr(addr, &len);
     blz__fd_ref *ref = conn;
 
     *ref = (blz__fd_ref){NULL, 0};
-    blz__io_init(public, &ops->future, IO_CONNECT, ref, net_bytes(sa), len);
+    blz__io_init(public, &ops->future, IO_CONNECT, ref, net_bytes(addr), addr->len);
     io->extra = ref;
     io->driver = (uint64_t)(uintptr_t)options;
     return &public->future;

@@ -87,7 +87,7 @@ static int close_half(blz_tcp *conn, uintptr_t half)
         return halves;
     *conn = (blz_tcp){NULL, 0};
     if (half == WRITER_CLOSED)
-        blz__socket_shutdown(&ref, BLZ_SHUT_WRITE);
+        blz__net_shutdown(&ref, BLZ_SHUT_WRITE);
     blz__fd_cancel(&ref, half == WRITER_CLOSED ? FD_OUT : FD_IN);
     if ((halves & BOTH_CLOSED) == BOTH_CLOSED) {
         blz__fd_ref last = ref;

@@ -5,13 +5,8 @@
 #include "net/socket.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 
 NET_OPTIONS(tcp_listener, blz_tcp_listener);
-
-enum { DEFAULT_BACKLOG = 4096 };
 
 static int set_up(const blz__fd_ref *ref, const blz_addr *addr,
                   const blz_tcp_listen_options *options)
@@ -19,28 +14,17 @@ static int set_up(const blz__fd_ref *ref, const blz_addr *addr,
     int rc = 0;
 
     if (!options->keep_addr)
-        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEADDR, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_REUSE_ADDR, 1);
     if (rc == 0 && (options->reuse_port || options->spread))
-        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEPORT, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_REUSE_PORT, 1);
     if (rc == 0 && blz_addr_family(addr) == BLZ_ADDR_V6)
-        rc = blz__socket_set(ref, IPPROTO_IPV6, IPV6_V6ONLY, options->v6_only);
+        rc = blz__net_option_set(ref, BLZ_OPT_V6_ONLY, options->v6_only);
     if (rc == 0 && !options->delay) /* connections inherit it */
-        rc = blz__socket_set(ref, IPPROTO_TCP, TCP_NODELAY, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_NODELAY, 1);
     if (rc == 0 && options->device)
-        rc = blz__socket_device_set(ref, options->device);
+        rc = blz__net_device_set(ref, options->device);
     if (rc == 0 && options->fast_open)
-        rc = blz__socket_option_set(ref, BLZ_OPT_FAST_OPEN, options->fast_open);
-    return rc;
-}
-
-static int listen_on(const blz__fd_ref *ref, int backlog)
-{
-    int fd = blz__fd_acquire(ref), rc;
-
-    if (fd < 0)
-        return fd;
-    rc = listen(fd, backlog ? backlog : DEFAULT_BACKLOG) < 0 ? -errno : 0;
-    blz__fd_release(ref);
+        rc = blz__net_option_set(ref, BLZ_OPT_FAST_OPEN, options->fast_open);
     return rc;
 }
 
@@ -55,16 +39,15 @@ int blz_tcp_listen_with(blz_tcp_listener *listener, const blz_addr *addr,
     *listener = (blz_tcp_listener){NULL, 0};
     if (family != BLZ_ADDR_V4 && family != BLZ_ADDR_V6)
         return -EAFNOSUPPORT;
-    rc = blz__socket_new(&ref, o->rt ? o->rt : blz_rt_current(),
-                         family == BLZ_ADDR_V4 ? AF_INET : AF_INET6, SOCK_STREAM,
+    rc = blz__net_socket(&ref, o->rt ? o->rt : blz_rt_current(), family, BLZ__SOCKET_STREAM,
                          FD_SHARED | FD_STREAM | (o->spread ? FD_SPREAD : 0));
     if (rc < 0)
         return rc;
     rc = set_up(&ref, addr, o);
     if (rc == 0)
-        rc = blz__socket_bind(&ref, addr);
+        rc = blz__net_bind(&ref, addr);
     if (rc == 0)
-        rc = listen_on(&ref, o->backlog);
+        rc = blz__net_listen(&ref, o->backlog);
     if (rc < 0) {
         blz__fd_close(&ref, NULL);
         return rc;
@@ -98,10 +81,10 @@ static int copy_options(const blz__fd_ref *from, const blz__fd_ref *to)
     int rc = 0;
 
     for (size_t i = 0; i < sizeof copied / sizeof *copied && rc == 0; i++)
-        if (blz__socket_option_get(from, copied[i], &value) == 0)
-            rc = blz__socket_option_set(to, copied[i], value);
-    if (rc == 0 && blz__socket_device_get(from, device) == 0 && device[0])
-        rc = blz__socket_device_set(to, device);
+        if (blz__net_option_get(from, copied[i], &value) == 0)
+            rc = blz__net_option_set(to, copied[i], value);
+    if (rc == 0 && blz__net_device_get(from, device) == 0 && device[0])
+        rc = blz__net_device_set(to, device);
     return rc;
 }
 
@@ -110,42 +93,39 @@ static int copy_fast_open(const blz__fd_ref *from, const blz__fd_ref *to)
 {
     int64_t value;
 
-    if (blz__socket_option_get(from, BLZ_OPT_FAST_OPEN, &value) < 0 || value == 0)
+    if (blz__net_option_get(from, BLZ_OPT_FAST_OPEN, &value) < 0 || value == 0)
         return 0;
-    return blz__socket_option_set(to, BLZ_OPT_FAST_OPEN, value);
+    return blz__net_option_set(to, BLZ_OPT_FAST_OPEN, value);
 }
 
-/* The system tells it in a field that means something else for connections; ss(8) uses it too. */
+/* 0: unknown. */
 static int backlog_of(const blz__fd_ref *ref)
 {
-    struct tcp_info info = {0};
-    socklen_t len = sizeof info;
-    int fd = blz__fd_acquire(ref), backlog = 0;
+    int fd = blz__fd_acquire(ref), backlog;
 
     if (fd < 0)
         return 0;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
-        backlog = (int)info.tcpi_sacked;
+    backlog = blz__socket_backlog(fd);
     blz__fd_release(ref);
-    return backlog;
+    return backlog < 0 ? 0 : backlog;
 }
 
 int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from)
 {
     blz_addr addr;
-    int rc = blz__socket_local_addr(from, &addr);
+    int rc = blz__net_local_addr(from, &addr);
 
     if (rc < 0)
         return rc;
-    rc = blz__socket_new(ref, rt, blz_addr_family(&addr) == BLZ_ADDR_V4 ? AF_INET : AF_INET6,
-                         SOCK_STREAM, FD_SHARED | FD_STREAM);
+    rc =
+        blz__net_socket(ref, rt, blz_addr_family(&addr), BLZ__SOCKET_STREAM, FD_SHARED | FD_STREAM);
     if (rc < 0)
         return rc;
     rc = copy_options(from, ref);
     if (rc == 0)
-        rc = blz__socket_bind(ref, &addr);
+        rc = blz__net_bind(ref, &addr);
     if (rc == 0)
-        rc = listen_on(ref, backlog_of(from));
+        rc = blz__net_listen(ref, backlog_of(from));
     if (rc == 0)
         rc = copy_fast_open(from, ref);
     if (rc < 0)
@@ -171,9 +151,9 @@ int blz_tcp_listen(blz_tcp_listener *listener, const char *address)
 int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt, int fd)
 {
     *listener = (blz_tcp_listener){NULL, 0};
-    return blz__socket_from_fd(net_mutable_ref(listener), rt, fd,
-                               (struct socket_kind){SOCK_STREAM, AF_INET, true},
-                               FD_SHARED | FD_STREAM);
+    return blz__net_from_fd(net_mutable_ref(listener), rt, fd,
+                            (struct blz__socket_kind){BLZ_ADDR_V4, BLZ__SOCKET_STREAM, true},
+                            FD_SHARED | FD_STREAM);
 }
 
 int blz_tcp_listener_into_fd(blz_tcp_listener *listener)
@@ -188,7 +168,7 @@ int blz_tcp_listener_close(blz_tcp_listener *listener)
 
 int blz_tcp_listener_addr(const blz_tcp_listener *listener, blz_addr *addr)
 {
-    return blz__socket_local_addr(net_ref(listener), addr);
+    return blz__net_local_addr(net_ref(listener), addr);
 }
 
 blz_future *blz_tcp_accept(blz_io *io, const blz_tcp_listener *listener, blz_tcp *conn)

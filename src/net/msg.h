@@ -4,20 +4,22 @@
 #define BLZ_NET_MSG_H
 
 #include "net/socket.h"
-
-#include <sys/socket.h>
-
-enum { MSG_CONTROL = 128 };
+#include "system/message.h"
 
 struct msg {
     blz_io io;
     uint32_t flags, segment, nr_fds, reserved; /* public */
-    struct msghdr header;
-    struct iovec iov;
-    blz_addr *addr; /* to fill in, or NULL */
-    void *items;    /* descriptors to fill in (int *), or datagrams of a batch */
-    size_t max;     /* of them */
-    _Alignas(struct cmsghdr) char control[MSG_CONTROL];
+    union {
+        struct {
+            blz__socket_message message; /* what the system gets */
+            blz_iovec piece;             /* its bytes */
+            blz_sysfd fds[BLZ_MSG_FDS];  /* copies of those that are sent */
+        };
+        struct {
+            blz_datagram *datagrams; /* of a batch */
+            size_t nr_datagrams;
+        };
+    };
 };
 
 _Static_assert(sizeof(struct msg) <= sizeof(blz_msg), "a blz_msg has room");
@@ -30,12 +32,13 @@ static inline struct msg *msg_of(blz_msg *msg)
 
 /* What goes along with the bytes; all zero: nothing. */
 struct msg_extras {
-    int flags;          /* MSG_PEEK */
     const blz_addr *to; /* sending */
     blz_addr *from;     /* receiving: to fill in */
-    void *fds;          /* descriptors: int * */
+    const blz_sysfd *sent_fds;
+    blz_sysfd *fds;     /* receiving: room for them */
     size_t nr_fds;      /* sent, or room for them */
     uint16_t segment;   /* sending: the size of the pieces */
+    bool peeks;         /* receiving: leaves the message where it is */
     bool wants_control; /* receiving: what the socket's options bring */
 };
 
@@ -56,8 +59,5 @@ void blz__msg_refuse(blz_msg *msg);
 #define NET_RECV(what) \
     {.name = (what), .poll = blz__msg_recv_poll, .cancel = blz__io_cancel, .look = blz__io_look}
 /* clang-format on */
-
-/* Writes an address in the form that the system gave it into its canonical form. */
-void blz__msg_fix_addr(blz_addr *addr, size_t len);
 
 #endif

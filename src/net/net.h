@@ -8,9 +8,6 @@
 
 /* ---- addresses ---- */
 
-/* blz_addr_unix for a path that has a length. */
-int blz__addr_set_path(blz_addr *addr, const char *path, size_t len);
-
 /* A decimal number without sign and leading zeros, up to `max`. False: it is not one. */
 bool blz__parse_decimal(const char *text, size_t len, uint32_t max, uint32_t *value);
 
@@ -32,10 +29,7 @@ int blz__dns_check_name(const char *name, size_t len);
 /* The same for a service: 1 and *port if it is a number, 0 if it is a name, -EINVAL. */
 int blz__dns_check_service(const char *service, size_t len, uint16_t *port);
 
-/* getaddrinfo, its errors, and its results. */
+/* The system's, for threads of the blocking pool. */
 extern const blz_resolver blz__system_resolver;
-int blz__dns_error(int eai, int system_error);
-struct addrinfo;
-int blz__dns_collect(blz_addrs *addrs, const struct addrinfo *list);
 
 #endif

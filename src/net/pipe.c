@@ -8,10 +8,10 @@
 
 #include "net/socket.h"
 
+#include "system/handle.h"
+#include "system/pipe.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 NET_STREAM(pipe, blz_pipe);
 
@@ -32,22 +32,24 @@ static int mode_of(blz_rt **rt)
 
 int blz_pipe_new(blz_pipe *in, blz_pipe *out, blz_rt *rt)
 {
-    int mode = mode_of(&rt), fds[2], rc;
+    int mode = mode_of(&rt), rc;
+    blz_sysfd fds[2];
 
     *in = *out = (blz_pipe){NULL, 0};
     if (mode < 0)
         return mode;
-    if (pipe2(fds, O_CLOEXEC | (mode & FD_NONBLOCK ? O_NONBLOCK : 0)) < 0)
-        return -errno;
+    rc = blz__pipe_new(mode & FD_NONBLOCK, fds);
+    if (rc < 0)
+        return rc;
     rc = blz__fd_adopt(net_mutable_ref(in), rt, fds[0], (unsigned)mode);
     if (rc < 0) {
-        close(fds[0]);
-        close(fds[1]);
+        blz__handle_close(fds[0]);
+        blz__handle_close(fds[1]);
         return rc;
     }
     rc = blz__fd_adopt(net_mutable_ref(out), rt, fds[1], (unsigned)mode);
     if (rc < 0) {
-        close(fds[1]);
+        blz__handle_close(fds[1]);
         blz_pipe_close(in);
     }
     return rc;
@@ -55,77 +57,68 @@ int blz_pipe_new(blz_pipe *in, blz_pipe *out, blz_rt *rt)
 
 /* ---- from elsewhere ---- */
 
-static bool is_kind(int fd, bool (*fits)(mode_t mode))
+static bool can_be_waited_for(int kind)
 {
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && fits(st.st_mode);
-}
-
-static bool is_fifo(mode_t mode)
-{
-    return S_ISFIFO(mode);
-}
-
-static bool can_be_waited_for(mode_t mode)
-{
-    return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISBLK(mode);
+    return kind != BLZ__HANDLE_FILE && kind != BLZ__HANDLE_DIRECTORY && kind != BLZ__HANDLE_DISK;
 }
 
 int blz_pipe_from_fd(blz_pipe *pipe, blz_rt *rt, int fd)
 {
-    int mode = mode_of(&rt);
+    int mode = mode_of(&rt), kind;
 
     *pipe = (blz_pipe){NULL, 0};
     if (mode < 0)
         return mode;
-    if (fcntl(fd, F_GETFD) < 0)
-        return -errno;
-    if (!is_kind(fd, can_be_waited_for))
+    kind = blz__handle_kind(fd);
+    if (kind < 0)
+        return kind;
+    if (!can_be_waited_for(kind))
         return -EINVAL;
     return blz__fd_adopt(net_mutable_ref(pipe), rt, fd, 0);
 }
 
-/* Opened in non-blocking mode, so that it does not wait for the other side. */
+_Static_assert((int)BLZ_PIPE_READ == BLZ__PIPE_READ && (int)BLZ_PIPE_WRITE == BLZ__PIPE_WRITE &&
+                   (int)BLZ_PIPE_BOTH == BLZ__PIPE_BOTH,
+               "sides are numbered alike");
+
 int blz_pipe_open(blz_pipe *pipe, const char *path, int how, blz_rt *rt)
 {
-    static const int flags[] = {-1, O_RDONLY, O_WRONLY, O_RDWR};
-    int fd, rc;
+    int64_t fd = blz__pipe_open(path, how);
+    int rc;
 
     *pipe = (blz_pipe){NULL, 0};
-    if (how < BLZ_PIPE_READ || how > BLZ_PIPE_BOTH)
-        return -EINVAL;
-    fd = open(path, flags[how] | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
-        return -errno;
-    rc = is_kind(fd, is_fifo) ? mode_of(&rt) : -EINVAL;
+        return (int)fd;
+    rc = mode_of(&rt);
     if (rc >= 0)
-        rc = blz__fd_adopt(net_mutable_ref(pipe), rt, fd, FD_NONBLOCK);
+        rc = blz__fd_adopt(net_mutable_ref(pipe), rt, (blz_sysfd)fd, FD_NONBLOCK);
     if (rc < 0)
-        close(fd);
+        blz__handle_close((blz_sysfd)fd);
     return rc;
 }
 
 /* ---- room ---- */
 
-static int64_t control(const blz_pipe *pipe, int command, int value)
+int64_t blz_pipe_capacity(const blz_pipe *pipe)
 {
-    int fd = blz__fd_acquire(net_ref(pipe)), rc;
+    int fd = blz__fd_acquire(net_ref(pipe));
+    int64_t bytes;
 
     if (fd < 0)
         return fd;
-    rc = fcntl(fd, command, value);
-    rc = rc < 0 ? -errno : rc;
+    bytes = blz__pipe_capacity(fd);
     blz__fd_release(net_ref(pipe));
-    return rc;
-}
-
-int64_t blz_pipe_capacity(const blz_pipe *pipe)
-{
-    return control(pipe, F_GETPIPE_SZ, 0);
+    return bytes;
 }
 
 int64_t blz_pipe_set_capacity(const blz_pipe *pipe, size_t bytes)
 {
-    return bytes > INT32_MAX ? -EINVAL : control(pipe, F_SETPIPE_SZ, (int)bytes);
+    int fd = blz__fd_acquire(net_ref(pipe));
+    int64_t rc;
+
+    if (fd < 0)
+        return fd;
+    rc = blz__pipe_set_capacity(fd, bytes);
+    blz__fd_release(net_ref(pipe));
+    return rc;
 }

@@ -2,65 +2,55 @@
 /* Sockets as such: making, adopting, asking. See socket.h. */
 #include "net/socket.h"
 
+#include "system/handle.h"
+#include "system/option.h"
+
+#include <blitz/fd.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+enum { DEFAULT_BACKLOG = 4096 };
 
 /* ---- making and adopting ---- */
 
-int blz__socket_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags)
+int blz__net_adopt(blz__fd_ref *ref, blz_rt *rt, blz_sysfd fd, unsigned flags)
 {
     int mode = rt ? blz__io_mode(rt) : -ENXIO;
     int rc = mode < 0 ? mode : blz__fd_adopt(ref, rt, fd, flags | FD_SOCKET | (unsigned)mode);
 
     if (rc < 0)
-        close(fd);
+        blz__handle_close(fd);
     return rc;
 }
 
-int blz__socket_new(blz__fd_ref *ref, blz_rt *rt, int family, int type, unsigned flags)
+int blz__net_socket(blz__fd_ref *ref, blz_rt *rt, int family, enum blz__socket_type type,
+                    unsigned flags)
 {
-    int mode = rt ? blz__io_mode(rt) : -ENXIO, fd;
+    int mode = rt ? blz__io_mode(rt) : -ENXIO;
+    int64_t fd;
 
     if (mode < 0)
         return mode;
-    fd = socket(family, type | SOCK_CLOEXEC | (mode & FD_NONBLOCK ? SOCK_NONBLOCK : 0), 0);
-    return fd < 0 ? -errno : blz__socket_adopt(ref, rt, fd, flags);
+    fd = blz__socket_open(family, type, mode & FD_NONBLOCK);
+    return fd < 0 ? (int)fd : blz__net_adopt(ref, rt, (blz_sysfd)fd, flags);
 }
 
-static int ask(int fd, int option)
+static int check_kind(blz_sysfd fd, struct blz__socket_kind wanted)
 {
-    socklen_t len = sizeof(int);
-    int value;
+    struct blz__socket_kind kind;
+    int rc = blz__socket_kind(fd, &kind);
 
-    return getsockopt(fd, SOL_SOCKET, option, &value, &len) < 0 ? -errno : value;
-}
-
-static int check_kind(int fd, struct socket_kind kind)
-{
-    int type = ask(fd, SO_TYPE), family = ask(fd, SO_DOMAIN);
-
-    if (type < 0)
-        return type;
-    if (family == AF_INET6)
-        family = AF_INET;
-    return type == kind.type && family == kind.family &&
-                   (ask(fd, SO_ACCEPTCONN) > 0) == kind.listens
+    if (rc < 0)
+        return rc;
+    if (kind.family == BLZ_ADDR_V6)
+        kind.family = BLZ_ADDR_V4;
+    return kind.type == wanted.type && kind.family == wanted.family &&
+                   kind.listens == wanted.listens
                ? 0
                : -EINVAL;
 }
 
-static int set_nonblocking(int fd)
-{
-    int flags = fcntl(fd, F_GETFL);
-
-    return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
-}
-
-int blz__socket_from_fd(blz__fd_ref *ref, blz_rt *rt, int fd, struct socket_kind kind,
-                        unsigned flags)
+int blz__net_from_fd(blz__fd_ref *ref, blz_rt *rt, blz_sysfd fd, struct blz__socket_kind kind,
+                     unsigned flags)
 {
     int mode, rc;
 
@@ -71,11 +61,11 @@ int blz__socket_from_fd(blz__fd_ref *ref, blz_rt *rt, int fd, struct socket_kind
         return mode;
     rc = check_kind(fd, kind);
     if (rc == 0 && (mode & FD_NONBLOCK))
-        rc = set_nonblocking(fd);
+        rc = blz__handle_set_nonblocking(fd, true);
     return rc < 0 ? rc : blz__fd_adopt(ref, rt, fd, flags | FD_SOCKET | (unsigned)mode);
 }
 
-int blz__handle_into_fd(blz__fd_ref *ref)
+int blz__net_into_fd(blz__fd_ref *ref)
 {
     int fd = blz__fd_take(ref);
 
@@ -86,66 +76,45 @@ int blz__handle_into_fd(blz__fd_ref *ref)
 
 /* ---- asking and telling ---- */
 
-int blz__socket_set(const blz__fd_ref *ref, int level, int option, int value)
-{
-    int fd = blz__fd_acquire(ref), rc;
+/* Evaluates `call` with the descriptor `fd` of a handle, which stays open meanwhile. */
+#define WITH_FD(ref, call)                  \
+    do {                                    \
+        int fd = blz__fd_acquire(ref), rc_; \
+        if (fd < 0)                         \
+            return fd;                      \
+        rc_ = (call);                       \
+        blz__fd_release(ref);               \
+        return rc_;                         \
+    } while (0)
 
-    if (fd < 0)
-        return fd;
-    rc = setsockopt(fd, level, option, &value, sizeof value) < 0 ? -errno : 0;
-    blz__fd_release(ref);
-    return rc;
+int blz__net_option_set(const blz__fd_ref *ref, int number, int64_t value)
+{
+    WITH_FD(ref, blz__option_set(fd, number, value));
 }
 
-int blz__socket_get(const blz__fd_ref *ref, int level, int option, int *value)
+int blz__net_option_get(const blz__fd_ref *ref, int number, int64_t *value)
 {
-    socklen_t len = sizeof *value;
-    int fd = blz__fd_acquire(ref), rc;
-
-    if (fd < 0)
-        return fd;
-    rc = getsockopt(fd, level, option, value, &len) < 0 ? -errno : 0;
-    blz__fd_release(ref);
-    return rc;
+    WITH_FD(ref, blz__option_get(fd, number, value));
 }
 
-static int addr_by(const blz__fd_ref *ref, blz_addr *addr,
-                   int (*ask_for)(int fd, struct sockaddr *sa, socklen_t *len))
+int blz__net_device_set(const blz__fd_ref *ref, const char *device)
 {
-    struct sockaddr_storage storage;
-    socklen_t len = sizeof storage;
-    int fd = blz__fd_acquire(ref), rc;
-
-    if (fd < 0)
-        return fd;
-    rc = ask_for(fd, (struct sockaddr *)&storage, &len) < 0 ? -errno : 0;
-    blz__fd_release(ref);
-    return rc < 0 ? rc : blz_addr_from_sockaddr(addr, (struct sockaddr *)&storage, len);
+    WITH_FD(ref, blz__option_set_device(fd, device));
 }
 
-int blz__socket_local_addr(const blz__fd_ref *ref, blz_addr *addr)
+int blz__net_device_get(const blz__fd_ref *ref, char device[BLZ_DEVICE_NAME])
 {
-    return addr_by(ref, addr, getsockname);
+    WITH_FD(ref, blz__option_get_device(fd, device));
 }
 
-int blz__socket_peer_addr(const blz__fd_ref *ref, blz_addr *addr)
+int blz__net_local_addr(const blz__fd_ref *ref, blz_addr *addr)
 {
-    return addr_by(ref, addr, getpeername);
+    WITH_FD(ref, blz__socket_local_addr(fd, addr));
 }
 
-int blz__socket_shutdown(const blz__fd_ref *ref, int how)
+int blz__net_peer_addr(const blz__fd_ref *ref, blz_addr *addr)
 {
-    static const int hows[] = {-1, SHUT_RD, SHUT_WR, SHUT_RDWR};
-    int fd, rc;
-
-    if (how < 1 || how > 3)
-        return -EINVAL;
-    fd = blz__fd_acquire(ref);
-    if (fd < 0)
-        return fd;
-    rc = shutdown(fd, hows[how]) < 0 ? -errno : 0;
-    blz__fd_release(ref);
-    return rc;
+    WITH_FD(ref, blz__socket_peer_addr(fd, addr));
 }
 
 bool blz__addr_retry_v4(blz_addr *addr, const char *text, int rc)
@@ -156,39 +125,32 @@ bool blz__addr_retry_v4(blz_addr *addr, const char *text, int rc)
     return true;
 }
 
-int blz__socket_bind(const blz__fd_ref *ref, const blz_addr *addr)
+int blz__net_shutdown(const blz__fd_ref *ref, int how)
 {
-    uint32_t len;
-    const struct sockaddr *sa = blz_addr_sockaddr(addr, &len);
-    int fd = blz__fd_acquire(ref), rc;
-
-    if (fd < 0)
-        return fd;
-    rc = bind(fd, sa, len) < 0 ? -errno : 0;
-    blz__fd_release(ref);
-    return rc;
+    WITH_FD(ref, blz__socket_shutdown(fd, how));
 }
 
-int blz__socket_connect_now(const blz__fd_ref *ref, const blz_addr *addr)
+int blz__net_bind(const blz__fd_ref *ref, const blz_addr *addr)
 {
-    static const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
-    uint32_t len = sizeof nobody;
-    const struct sockaddr *sa = addr ? blz_addr_sockaddr(addr, &len) : &nobody;
-    int fd, rc;
+    WITH_FD(ref, blz__socket_bind(fd, addr));
+}
 
-    if (len == 0)
+int blz__net_listen(const blz__fd_ref *ref, int backlog)
+{
+    WITH_FD(ref, blz__socket_listen(fd, backlog ? backlog : DEFAULT_BACKLOG));
+}
+
+int blz__net_connect_now(const blz__fd_ref *ref, const blz_addr *addr)
+{
+    if (addr && addr->len == 0)
         return -EAFNOSUPPORT;
-    fd = blz__fd_acquire(ref);
-    if (fd < 0)
-        return fd;
-    rc = connect(fd, sa, len) < 0 ? -errno : 0;
-    blz__fd_release(ref);
-    return rc;
+    WITH_FD(ref, addr ? blz__socket_connect(fd, addr) : blz__socket_disconnect(fd));
 }
 
 /* ---- readiness ---- */
 
-_Static_assert(BLZ_READABLE == POLLIN && BLZ_WRITABLE == POLLOUT, "they are the system's");
+_Static_assert((int)BLZ_READABLE == BLZ_FD_READ && (int)BLZ_WRITABLE == BLZ_FD_WRITE,
+               "the same bits");
 
 blz_poll blz__ready_poll(blz_future *self, blz_cx *cx)
 {
@@ -196,7 +158,7 @@ blz_poll blz__ready_poll(blz_future *self, blz_cx *cx)
 
     if (blz_is_pending(blz__io_poll(self, cx)))
         return BLZ_PENDING;
-    if (self->result > 0 && (self->result & (POLLERR | POLLHUP)))
+    if (self->result > 0 && (self->result & (BLZ_FD_ERR | BLZ_FD_HUP)))
         self->result = (int64_t)io->len;
     else if (self->result > 0)
         self->result &= (int64_t)io->len;
@@ -213,32 +175,26 @@ blz_future *blz__ready_init(blz_io *io, const blz_future_ops *ops, const blz__fd
 
 /* ---- calls that do not wait ---- */
 
-int64_t blz__socket_try_recv(const blz__fd_ref *ref, void *buf, size_t len)
+int64_t blz__net_try_recv(const blz__fd_ref *ref, void *buf, size_t len)
 {
     int fd = length_is_valid(len) ? blz__fd_acquire(ref) : -EINVAL;
-    ssize_t n;
+    int64_t n;
 
     if (fd < 0)
         return fd;
-    do
-        n = recv(fd, buf, len, MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    n = n < 0 ? -errno : n;
+    n = blz__socket_recv(fd, buf, len);
     blz__fd_release(ref);
     return n;
 }
 
-int64_t blz__socket_try_send(const blz__fd_ref *ref, const void *buf, size_t len)
+int64_t blz__net_try_send(const blz__fd_ref *ref, const void *buf, size_t len)
 {
     int fd = length_is_valid(len) ? blz__fd_acquire(ref) : -EINVAL;
-    ssize_t n;
+    int64_t n;
 
     if (fd < 0)
         return fd;
-    do
-        n = send(fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    n = n < 0 ? -errno : n;
+    n = blz__socket_send(fd, buf, len);
     blz__fd_release(ref);
     return n;
 }

@@ -6,6 +6,7 @@
 #include "io/io.h"
 #include "net/net.h"
 #include "stream/stream.h"
+#include "system/socket.h"
 
 #include <blitz/socket.h>
 
@@ -19,42 +20,33 @@
 /* clang-format on */
 
 /*
- * A socket for the address's family, adopted by the runtime. `flags`: FD_SHARED, FD_STREAM. `type`:
- * SOCK_STREAM and so on. 0 or a negative errno.
+ * A new socket of a family (BLZ_ADDR_V4 and so on), adopted by the runtime. `flags`: FD_SHARED,
+ * FD_STREAM. 0 or a negative error.
  */
-int blz__socket_new(blz__fd_ref *ref, blz_rt *rt, int family, int type, unsigned flags);
+int blz__net_socket(blz__fd_ref *ref, blz_rt *rt, int family, enum blz__socket_type type,
+                    unsigned flags);
 
-/* The same for one that exists and is in the right mode, as accept gives it. On failure it is
- * closed. */
-int blz__socket_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
+/* Adopts a socket that is in the right mode, as accept gives it. On failure it is closed. */
+int blz__net_adopt(blz__fd_ref *ref, blz_rt *rt, blz_sysfd fd, unsigned flags);
 
 /*
  * Adopts a socket that comes from elsewhere. It is put into non-blocking mode if the backend needs
- * that, and never into blocking mode: other processes may share it. It must be a socket of that
- * type (SOCK_STREAM), and of one of the families (AF_UNIX, or AF_INET for either IP), and listening
- * or not: else -EINVAL. On failure it is still the caller's.
+ * that, and never into blocking mode: other processes may share it. It must be of that kind, where
+ * BLZ_ADDR_V4 stands for IPv6 as well: else -EINVAL. On failure it is still the caller's.
  */
-struct socket_kind {
-    int type, family;
-    bool listens;
-};
-int blz__socket_from_fd(blz__fd_ref *ref, blz_rt *rt, int fd, struct socket_kind kind,
-                        unsigned flags);
-
-/* Calls setsockopt with an int. */
-int blz__socket_set(const blz__fd_ref *ref, int level, int option, int value);
-int blz__socket_get(const blz__fd_ref *ref, int level, int option, int *value);
+int blz__net_from_fd(blz__fd_ref *ref, blz_rt *rt, blz_sysfd fd, struct blz__socket_kind kind,
+                     unsigned flags);
 
 /* By number: see blitz/socket.h. */
-int blz__socket_option_set(const blz__fd_ref *ref, int number, int64_t value);
-int blz__socket_option_get(const blz__fd_ref *ref, int number, int64_t *value);
-int blz__socket_device_set(const blz__fd_ref *ref, const char *device);
-int blz__socket_device_get(const blz__fd_ref *ref, char device[BLZ_DEVICE_NAME]);
+int blz__net_option_set(const blz__fd_ref *ref, int number, int64_t value);
+int blz__net_option_get(const blz__fd_ref *ref, int number, int64_t *value);
+int blz__net_device_set(const blz__fd_ref *ref, const char *device);
+int blz__net_device_get(const blz__fd_ref *ref, char device[BLZ_DEVICE_NAME]);
 
-int blz__socket_local_addr(const blz__fd_ref *ref, blz_addr *addr);
-int blz__socket_peer_addr(const blz__fd_ref *ref, blz_addr *addr);
-int blz__socket_shutdown(const blz__fd_ref *ref, int how);
-int blz__socket_bind(const blz__fd_ref *ref, const blz_addr *addr);
+int blz__net_local_addr(const blz__fd_ref *ref, blz_addr *addr);
+int blz__net_peer_addr(const blz__fd_ref *ref, blz_addr *addr);
+int blz__net_shutdown(const blz__fd_ref *ref, int how);
+int blz__net_bind(const blz__fd_ref *ref, const blz_addr *addr);
 
 /*
  * After a bind to the address `text` failed with `rc`: if the text names no family (":80") and the
@@ -62,15 +54,19 @@ int blz__socket_bind(const blz__fd_ref *ref, const blz_addr *addr);
  */
 bool blz__addr_retry_v4(blz_addr *addr, const char *text, int rc);
 
-/* connect() of a datagram socket, which does not wait; NULL: connected no more. */
-int blz__socket_connect_now(const blz__fd_ref *ref, const blz_addr *addr);
+/* Listens; `backlog` 0: 4096. */
+int blz__net_listen(const blz__fd_ref *ref, int backlog);
+
+/* Connects a datagram socket, which does not wait; NULL: it is connected no more. */
+int blz__net_connect_now(const blz__fd_ref *ref, const blz_addr *addr);
 
 /* The calls that do not wait: a number of bytes, or -EAGAIN. */
-int64_t blz__socket_try_recv(const blz__fd_ref *ref, void *buf, size_t len);
-int64_t blz__socket_try_send(const blz__fd_ref *ref, const void *buf, size_t len);
+int64_t blz__net_try_recv(const blz__fd_ref *ref, void *buf, size_t len);
+int64_t blz__net_try_send(const blz__fd_ref *ref, const void *buf, size_t len);
 
-/* Two Unix sockets that are connected. 0 or a negative errno. */
-int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, int type, unsigned flags);
+/* Two Unix sockets that are connected. 0 or a negative error. */
+int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, enum blz__socket_type type,
+                   unsigned flags);
 
 /* ---- connecting and accepting, for TCP and Unix ---- */
 
@@ -80,7 +76,7 @@ int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, int type, unsigne
  */
 struct connect_ops {
     blz_future_ops future;
-    int (*open)(blz__fd_ref *ref, blz_rt *rt, const struct sockaddr *sa, const void *options);
+    int (*open)(blz__fd_ref *ref, blz_rt *rt, const blz_addr *addr, const void *options);
 };
 blz_future *blz__connect_init(blz_io *io, const struct connect_ops *ops, void *conn,
                               const blz_addr *addr, const void *options);
@@ -190,7 +186,7 @@ static inline int net_close(blz__fd_ref *ref)
     }                                                                                             \
     int blz_##name##_into_fd(type *conn)                                                          \
     {                                                                                             \
-        return blz__handle_into_fd(net_mutable_ref(conn));                                        \
+        return blz__net_into_fd(net_mutable_ref(conn));                                           \
     }                                                                                             \
     _Static_assert(sizeof(type) == sizeof(blz__fd_ref), "a handle is a reference")
 
@@ -198,15 +194,15 @@ static inline int net_close(blz__fd_ref *ref)
 #define NET_OPTIONS(name, type)                                              \
     int blz_##name##_set(const type *socket, blz_opt option, int64_t value)  \
     {                                                                        \
-        return blz__socket_option_set(net_ref(socket), (int)option, value);  \
+        return blz__net_option_set(net_ref(socket), (int)option, value);     \
     }                                                                        \
     int blz_##name##_get(const type *socket, blz_opt option, int64_t *value) \
     {                                                                        \
-        return blz__socket_option_get(net_ref(socket), (int)option, value);  \
+        return blz__net_option_get(net_ref(socket), (int)option, value);     \
     }                                                                        \
     _Static_assert(sizeof(type) == sizeof(blz__fd_ref), "a handle is a reference")
 
 /* Takes the descriptor out of the handle, which is none afterwards. */
-int blz__handle_into_fd(blz__fd_ref *ref);
+int blz__net_into_fd(blz__fd_ref *ref);
 
 #endif

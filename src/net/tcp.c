@@ -5,9 +5,6 @@
 #include "net/socket.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 
 NET_STREAM(tcp, blz_tcp);
 NET_OPTIONS(tcp, blz_tcp);
@@ -27,12 +24,12 @@ blz_future *blz_tcp_peek(blz_io *io, const blz_tcp *conn, void *buf, size_t len)
 
 int64_t blz_tcp_try_read(const blz_tcp *conn, void *buf, size_t len)
 {
-    return blz__socket_try_recv(net_ref(conn), buf, len);
+    return blz__net_try_recv(net_ref(conn), buf, len);
 }
 
 int64_t blz_tcp_try_write(const blz_tcp *conn, const void *buf, size_t len)
 {
-    return blz__socket_try_send(net_ref(conn), buf, len);
+    return blz__net_try_send(net_ref(conn), buf, len);
 }
 
 /* ---- sending files ---- */
@@ -68,9 +65,9 @@ static int set_buffers(const blz__fd_ref *ref, const blz_tcp_options *options)
     int rc = 0;
 
     if (options->send_buffer)
-        rc = blz__socket_option_set(ref, BLZ_OPT_SEND_BUFFER, options->send_buffer);
+        rc = blz__net_option_set(ref, BLZ_OPT_SEND_BUFFER, options->send_buffer);
     if (rc == 0 && options->recv_buffer)
-        rc = blz__socket_option_set(ref, BLZ_OPT_RECV_BUFFER, options->recv_buffer);
+        rc = blz__net_option_set(ref, BLZ_OPT_RECV_BUFFER, options->recv_buffer);
     return rc;
 }
 
@@ -79,30 +76,30 @@ static int set_up(const blz__fd_ref *ref, const blz_tcp_options *options)
     int rc = set_buffers(ref, options);
 
     if (rc == 0 && !options->delay)
-        rc = blz__socket_set(ref, IPPROTO_TCP, TCP_NODELAY, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_NODELAY, 1);
     if (rc == 0 && options->keepalive)
-        rc = blz__socket_set(ref, SOL_SOCKET, SO_KEEPALIVE, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_KEEPALIVE, 1);
     if (rc == 0 && options->reuse_addr)
-        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEADDR, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_REUSE_ADDR, 1);
     if (rc == 0 && options->reuse_port)
-        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEPORT, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_REUSE_PORT, 1);
     if (rc == 0 && options->fast_open)
-        rc = blz__socket_option_set(ref, BLZ_OPT_FAST_OPEN_CONNECT, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_FAST_OPEN_CONNECT, 1);
     if (rc == 0 && options->device)
-        rc = blz__socket_device_set(ref, options->device);
+        rc = blz__net_device_set(ref, options->device);
     if (rc == 0 && options->bind)
-        rc = blz__socket_bind(ref, options->bind);
+        rc = blz__net_bind(ref, options->bind);
     return rc;
 }
 
-static int open_tcp(blz__fd_ref *ref, blz_rt *rt, const struct sockaddr *sa, const void *options)
+static int open_tcp(blz__fd_ref *ref, blz_rt *rt, const blz_addr *addr, const void *options)
 {
     static const blz_tcp_options none;
-    int rc;
+    int family = blz_addr_family(addr), rc;
 
-    if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
+    if (family != BLZ_ADDR_V4 && family != BLZ_ADDR_V6)
         return -EAFNOSUPPORT;
-    rc = blz__socket_new(ref, rt, sa->sa_family, SOCK_STREAM, FD_STREAM);
+    rc = blz__net_socket(ref, rt, family, BLZ__SOCKET_STREAM, FD_STREAM);
     if (rc < 0)
         return rc;
     rc = set_up(ref, options ? options : &none);
@@ -127,33 +124,34 @@ blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_addr *addr
 int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd)
 {
     *conn = (blz_tcp){NULL, 0};
-    return blz__socket_from_fd(net_mutable_ref(conn), rt, fd,
-                               (struct socket_kind){SOCK_STREAM, AF_INET, false}, FD_STREAM);
+    return blz__net_from_fd(net_mutable_ref(conn), rt, fd,
+                            (struct blz__socket_kind){BLZ_ADDR_V4, BLZ__SOCKET_STREAM, false},
+                            FD_STREAM);
 }
 
 /* ---- ending, asking ---- */
 
 int blz_tcp_shutdown(const blz_tcp *conn, int how)
 {
-    return blz__socket_shutdown(net_ref(conn), how);
+    return blz__net_shutdown(net_ref(conn), how);
 }
 
 int blz_tcp_local_addr(const blz_tcp *conn, blz_addr *addr)
 {
-    return blz__socket_local_addr(net_ref(conn), addr);
+    return blz__net_local_addr(net_ref(conn), addr);
 }
 
 int blz_tcp_peer_addr(const blz_tcp *conn, blz_addr *addr)
 {
-    return blz__socket_peer_addr(net_ref(conn), addr);
+    return blz__net_peer_addr(net_ref(conn), addr);
 }
 
 int blz_tcp_set_device(const blz_tcp *conn, const char *device)
 {
-    return blz__socket_device_set(net_ref(conn), device);
+    return blz__net_device_set(net_ref(conn), device);
 }
 
 int blz_tcp_get_device(const blz_tcp *conn, char device[BLZ_DEVICE_NAME])
 {
-    return blz__socket_device_get(net_ref(conn), device);
+    return blz__net_device_get(net_ref(conn), device);
 }

@@ -4,9 +4,9 @@
 
 #include "net/msg.h"
 
+#include "system/option.h"
+
 #include <errno.h>
-#include <netinet/in.h>
-#include <string.h>
 
 NET_OPTIONS(udp, blz_udp);
 
@@ -17,15 +17,15 @@ static int set_up(const blz__fd_ref *ref, const blz_addr *addr, const blz_udp_op
     int rc = 0;
 
     if (options->reuse_addr)
-        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEADDR, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_REUSE_ADDR, 1);
     if (rc == 0 && options->reuse_port)
-        rc = blz__socket_set(ref, SOL_SOCKET, SO_REUSEPORT, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_REUSE_PORT, 1);
     if (rc == 0 && blz_addr_family(addr) == BLZ_ADDR_V6)
-        rc = blz__socket_set(ref, IPPROTO_IPV6, IPV6_V6ONLY, options->v6_only);
+        rc = blz__net_option_set(ref, BLZ_OPT_V6_ONLY, options->v6_only);
     if (rc == 0 && options->broadcast)
-        rc = blz__socket_set(ref, SOL_SOCKET, SO_BROADCAST, 1);
+        rc = blz__net_option_set(ref, BLZ_OPT_BROADCAST, 1);
     if (rc == 0 && options->device)
-        rc = blz__socket_device_set(ref, options->device);
+        rc = blz__net_device_set(ref, options->device);
     return rc;
 }
 
@@ -39,13 +39,13 @@ int blz_udp_bind_with(blz_udp *udp, const blz_addr *addr, const blz_udp_options 
     *udp = (blz_udp){NULL, 0};
     if (family != BLZ_ADDR_V4 && family != BLZ_ADDR_V6)
         return -EAFNOSUPPORT;
-    rc = blz__socket_new(&ref, o->rt ? o->rt : blz_rt_current(),
-                         family == BLZ_ADDR_V4 ? AF_INET : AF_INET6, SOCK_DGRAM, FD_SHARED);
+    rc = blz__net_socket(&ref, o->rt ? o->rt : blz_rt_current(), family, BLZ__SOCKET_DATAGRAM,
+                         FD_SHARED);
     if (rc < 0)
         return rc;
     rc = set_up(&ref, addr, o);
     if (rc == 0)
-        rc = blz__socket_bind(&ref, addr);
+        rc = blz__net_bind(&ref, addr);
     if (rc < 0) {
         blz__fd_close(&ref, NULL);
         return rc;
@@ -70,7 +70,7 @@ int blz_udp_bind(blz_udp *udp, const char *address)
 
 int blz_udp_connect(const blz_udp *udp, const blz_addr *addr)
 {
-    return blz__socket_connect_now(net_ref(udp), addr);
+    return blz__net_connect_now(net_ref(udp), addr);
 }
 
 int blz_udp_close(blz_udp *udp)
@@ -81,23 +81,24 @@ int blz_udp_close(blz_udp *udp)
 int blz_udp_from_fd(blz_udp *udp, blz_rt *rt, int fd)
 {
     *udp = (blz_udp){NULL, 0};
-    return blz__socket_from_fd(net_mutable_ref(udp), rt, fd,
-                               (struct socket_kind){SOCK_DGRAM, AF_INET, false}, FD_SHARED);
+    return blz__net_from_fd(net_mutable_ref(udp), rt, fd,
+                            (struct blz__socket_kind){BLZ_ADDR_V4, BLZ__SOCKET_DATAGRAM, false},
+                            FD_SHARED);
 }
 
 int blz_udp_into_fd(blz_udp *udp)
 {
-    return blz__handle_into_fd(net_mutable_ref(udp));
+    return blz__net_into_fd(net_mutable_ref(udp));
 }
 
 int blz_udp_local_addr(const blz_udp *udp, blz_addr *addr)
 {
-    return blz__socket_local_addr(net_ref(udp), addr);
+    return blz__net_local_addr(net_ref(udp), addr);
 }
 
 int blz_udp_peer_addr(const blz_udp *udp, blz_addr *addr)
 {
-    return blz__socket_peer_addr(net_ref(udp), addr);
+    return blz__net_peer_addr(net_ref(udp), addr);
 }
 
 /* ---- datagrams ---- */
@@ -121,9 +122,7 @@ blz_future *blz_udp_peek(blz_msg *msg, const blz_udp *udp, void *buf, size_t len
 {
     static const blz_future_ops ops = NET_RECV("udp_peek");
     return blz__msg_recv(msg, &ops, net_ref(udp), buf, len,
-                         &(struct msg_extras){.flags = MSG_PEEK,
-                                              .from = from,
-                                              .wants_control = true});
+                         &(struct msg_extras){.peeks = true, .from = from, .wants_control = true});
 }
 
 blz_future *blz_udp_send(blz_msg *msg, const blz_udp *udp, const void *buf, size_t len)
@@ -155,65 +154,45 @@ blz_future *blz_udp_ready(blz_io *io, const blz_udp *udp, int events)
 
 int64_t blz_udp_try_recv(const blz_udp *udp, void *buf, size_t len)
 {
-    return blz__socket_try_recv(net_ref(udp), buf, len);
+    return blz__net_try_recv(net_ref(udp), buf, len);
 }
 
 int64_t blz_udp_try_send(const blz_udp *udp, const void *buf, size_t len)
 {
-    return blz__socket_try_send(net_ref(udp), buf, len);
+    return blz__net_try_send(net_ref(udp), buf, len);
 }
 
 /* ---- multicast ---- */
 
-static int set_struct(const blz__fd_ref *ref, int level, int option, const void *value, size_t len)
+static int with_group(const blz_udp *udp, const blz_addr *group, uint32_t interface,
+                      int (*change)(blz_sysfd fd, const blz_addr *group, uint32_t interface))
 {
-    int fd = blz__fd_acquire(ref), rc;
+    int fd = blz__fd_acquire(net_ref(udp)), rc;
 
     if (fd < 0)
         return fd;
-    rc = setsockopt(fd, level, option, value, (socklen_t)len) < 0 ? -errno : 0;
-    blz__fd_release(ref);
+    rc = change(fd, group, interface);
+    blz__fd_release(net_ref(udp));
     return rc;
-}
-
-static int member(const blz_udp *udp, const blz_addr *group, uint32_t interface, bool joins)
-{
-    uint8_t ip[16];
-    int len = blz_addr_ip(group, ip);
-
-    if (len == 4) {
-        struct ip_mreqn request = {.imr_ifindex = (int)interface};
-        memcpy(&request.imr_multiaddr, ip, 4);
-        return set_struct(net_ref(udp), IPPROTO_IP, joins ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP,
-                          &request, sizeof request);
-    }
-    if (len == 16) {
-        struct ipv6_mreq request = {.ipv6mr_interface = interface};
-        memcpy(&request.ipv6mr_multiaddr, ip, 16);
-        return set_struct(net_ref(udp), IPPROTO_IPV6, joins ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP,
-                          &request, sizeof request);
-    }
-    return -EINVAL;
 }
 
 int blz_udp_join(const blz_udp *udp, const blz_addr *group, uint32_t interface)
 {
-    return member(udp, group, interface, true);
+    return with_group(udp, group, interface, blz__option_join);
 }
 
 int blz_udp_leave(const blz_udp *udp, const blz_addr *group, uint32_t interface)
 {
-    return member(udp, group, interface, false);
+    return with_group(udp, group, interface, blz__option_leave);
 }
 
 int blz_udp_set_multicast_interface(const blz_udp *udp, uint32_t interface)
 {
-    struct ip_mreqn request = {.imr_ifindex = (int)interface};
-    int domain, rc = blz__socket_get(net_ref(udp), SOL_SOCKET, SO_DOMAIN, &domain);
+    int fd = blz__fd_acquire(net_ref(udp)), rc;
 
-    if (rc < 0)
-        return rc;
-    if (domain == AF_INET6)
-        return blz__socket_set(net_ref(udp), IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)interface);
-    return set_struct(net_ref(udp), IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request);
+    if (fd < 0)
+        return fd;
+    rc = blz__option_set_multicast_interface(fd, interface);
+    blz__fd_release(net_ref(udp));
+    return rc;
 }

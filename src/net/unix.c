@@ -8,9 +8,9 @@
 
 #include "net/msg.h"
 
+#include "system/handle.h"
+
 #include <errno.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 NET_STREAM(unix, blz_unix);
 NET_OPTIONS(unix, blz_unix);
@@ -22,22 +22,13 @@ static int64_t end_writing(const blz_stream *stream)
 
 STREAM_OF_HANDLE(unix, blz_unix, STREAM_SOCKET, end_writing);
 
-enum { DEFAULT_BACKLOG = 4096 };
-
 /* ---- listening ---- */
 
 static int listen_at(const blz__fd_ref *ref, const blz_addr *addr, int backlog)
 {
-    int rc = blz__socket_bind(ref, addr), fd;
+    int rc = blz__net_bind(ref, addr);
 
-    if (rc < 0)
-        return rc;
-    fd = blz__fd_acquire(ref);
-    if (fd < 0)
-        return fd;
-    rc = listen(fd, backlog ? backlog : DEFAULT_BACKLOG) < 0 ? -errno : 0;
-    blz__fd_release(ref);
-    return rc;
+    return rc < 0 ? rc : blz__net_listen(ref, backlog);
 }
 
 int blz_unix_listen_with(blz_unix_listener *listener, const blz_addr *addr,
@@ -51,7 +42,8 @@ int blz_unix_listen_with(blz_unix_listener *listener, const blz_addr *addr,
     *listener = (blz_unix_listener){NULL, 0};
     if (blz_addr_family(addr) != BLZ_ADDR_UNIX)
         return -EAFNOSUPPORT;
-    rc = blz__socket_new(&ref, o->rt ? o->rt : blz_rt_current(), AF_UNIX, SOCK_STREAM, FD_SHARED);
+    rc = blz__net_socket(&ref, o->rt ? o->rt : blz_rt_current(), BLZ_ADDR_UNIX, BLZ__SOCKET_STREAM,
+                         FD_SHARED);
     if (rc < 0)
         return rc;
     rc = listen_at(&ref, addr, o->backlog);
@@ -84,14 +76,15 @@ int blz_unix_listener_close(blz_unix_listener *listener)
 
 int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *addr)
 {
-    return blz__socket_local_addr(net_ref(listener), addr);
+    return blz__net_local_addr(net_ref(listener), addr);
 }
 
 int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt, int fd)
 {
     *listener = (blz_unix_listener){NULL, 0};
-    return blz__socket_from_fd(net_mutable_ref(listener), rt, fd,
-                               (struct socket_kind){SOCK_STREAM, AF_UNIX, true}, FD_SHARED);
+    return blz__net_from_fd(net_mutable_ref(listener), rt, fd,
+                            (struct blz__socket_kind){BLZ_ADDR_UNIX, BLZ__SOCKET_STREAM, true},
+                            FD_SHARED);
 }
 
 int blz_unix_listener_into_fd(blz_unix_listener *listener)
@@ -106,21 +99,21 @@ static int set_up_unix(const blz__fd_ref *ref, const blz_unix_options *options)
     int rc = 0;
 
     if (options->send_buffer)
-        rc = blz__socket_option_set(ref, BLZ_OPT_SEND_BUFFER, options->send_buffer);
+        rc = blz__net_option_set(ref, BLZ_OPT_SEND_BUFFER, options->send_buffer);
     if (rc == 0 && options->recv_buffer)
-        rc = blz__socket_option_set(ref, BLZ_OPT_RECV_BUFFER, options->recv_buffer);
+        rc = blz__net_option_set(ref, BLZ_OPT_RECV_BUFFER, options->recv_buffer);
     if (rc == 0 && options->bind)
-        rc = blz__socket_bind(ref, options->bind);
+        rc = blz__net_bind(ref, options->bind);
     return rc;
 }
 
-static int open_unix(blz__fd_ref *ref, blz_rt *rt, const struct sockaddr *sa, const void *options)
+static int open_unix(blz__fd_ref *ref, blz_rt *rt, const blz_addr *addr, const void *options)
 {
     int rc;
 
-    if (sa->sa_family != AF_UNIX)
+    if (blz_addr_family(addr) != BLZ_ADDR_UNIX)
         return -EAFNOSUPPORT;
-    rc = blz__socket_new(ref, rt, AF_UNIX, SOCK_STREAM, 0);
+    rc = blz__net_socket(ref, rt, BLZ_ADDR_UNIX, BLZ__SOCKET_STREAM, 0);
     if (rc < 0 || !options)
         return rc;
     rc = set_up_unix(ref, options);
@@ -152,9 +145,11 @@ blz_future *blz_unix_connect(blz_unix_connect_op *op, blz_unix *conn, const char
     return blz_unix_connect_with(&op->io, conn, &op->addr, NULL);
 }
 
-int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, int type, unsigned flags)
+int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, enum blz__socket_type type,
+                   unsigned flags)
 {
-    int mode, fds[2], rc;
+    blz_sysfd fds[2];
+    int mode, rc;
 
     *a = *b = (blz__fd_ref){NULL, 0};
     if (!rt)
@@ -162,15 +157,15 @@ int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, int type, unsigne
     mode = rt ? blz__io_mode(rt) : -ENXIO;
     if (mode < 0)
         return mode;
-    type |= SOCK_CLOEXEC | (mode & FD_NONBLOCK ? SOCK_NONBLOCK : 0);
-    if (socketpair(AF_UNIX, type, 0, fds) < 0)
-        return -errno;
-    rc = blz__socket_adopt(a, rt, fds[0], flags);
+    rc = blz__socket_pair(type, mode & FD_NONBLOCK, fds);
+    if (rc < 0)
+        return rc;
+    rc = blz__net_adopt(a, rt, fds[0], flags);
     if (rc < 0) {
-        close(fds[1]);
+        blz__handle_close(fds[1]);
         return rc;
     }
-    rc = blz__socket_adopt(b, rt, fds[1], flags);
+    rc = blz__net_adopt(b, rt, fds[1], flags);
     if (rc < 0)
         net_close(a);
     return rc;
@@ -178,14 +173,14 @@ int blz__unix_pair(blz__fd_ref *a, blz__fd_ref *b, blz_rt *rt, int type, unsigne
 
 int blz_unix_pair(blz_unix *a, blz_unix *b, blz_rt *rt)
 {
-    return blz__unix_pair(net_mutable_ref(a), net_mutable_ref(b), rt, SOCK_STREAM, 0);
+    return blz__unix_pair(net_mutable_ref(a), net_mutable_ref(b), rt, BLZ__SOCKET_STREAM, 0);
 }
 
 int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, int fd)
 {
     *conn = (blz_unix){NULL, 0};
-    return blz__socket_from_fd(net_mutable_ref(conn), rt, fd,
-                               (struct socket_kind){SOCK_STREAM, AF_UNIX, false}, 0);
+    return blz__net_from_fd(net_mutable_ref(conn), rt, fd,
+                            (struct blz__socket_kind){BLZ_ADDR_UNIX, BLZ__SOCKET_STREAM, false}, 0);
 }
 
 /* ---- bytes and descriptors ---- */
@@ -198,12 +193,12 @@ blz_future *blz_unix_peek(blz_io *io, const blz_unix *conn, void *buf, size_t le
 
 int64_t blz_unix_try_read(const blz_unix *conn, void *buf, size_t len)
 {
-    return blz__socket_try_recv(net_ref(conn), buf, len);
+    return blz__net_try_recv(net_ref(conn), buf, len);
 }
 
 int64_t blz_unix_try_write(const blz_unix *conn, const void *buf, size_t len)
 {
-    return blz__socket_try_send(net_ref(conn), buf, len);
+    return blz__net_try_send(net_ref(conn), buf, len);
 }
 
 blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix *conn, const void *buf, size_t len,
@@ -213,7 +208,7 @@ blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix *conn, const void *bu
     size_t count = len > 0 ? nr_fds : SIZE_MAX; /* without bytes there is nothing to go with */
 
     return blz__msg_send(msg, &ops, net_ref(conn), buf, len,
-                         &(struct msg_extras){.fds = net_bytes(fds), .nr_fds = count});
+                         &(struct msg_extras){.sent_fds = fds, .nr_fds = count});
 }
 
 blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix *conn, void *buf, size_t len, int *fds,
@@ -228,28 +223,27 @@ blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix *conn, void *buf, siz
 
 int blz_unix_shutdown(const blz_unix *conn, int how)
 {
-    return blz__socket_shutdown(net_ref(conn), how);
+    return blz__net_shutdown(net_ref(conn), how);
 }
 
 int blz_unix_local_addr(const blz_unix *conn, blz_addr *addr)
 {
-    return blz__socket_local_addr(net_ref(conn), addr);
+    return blz__net_local_addr(net_ref(conn), addr);
 }
 
 int blz_unix_peer_addr(const blz_unix *conn, blz_addr *addr)
 {
-    return blz__socket_peer_addr(net_ref(conn), addr);
+    return blz__net_peer_addr(net_ref(conn), addr);
 }
 
 int blz_unix_peer_cred(const blz_unix *conn, blz_unix_cred *cred)
 {
-    struct ucred peer;
-    socklen_t len = sizeof peer;
+    struct blz__socket_cred peer;
     int fd = blz__fd_acquire(net_ref(conn)), rc;
 
     if (fd < 0)
         return fd;
-    rc = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ? -errno : 0;
+    rc = blz__socket_peer_cred(fd, &peer);
     blz__fd_release(net_ref(conn));
     if (rc == 0)
         *cred = (blz_unix_cred){peer.pid, peer.uid, peer.gid};

@@ -11,9 +11,8 @@
 
 #include "net/msg.h"
 
+#include <blitz/fd.h>
 #include <errno.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 NET_OPTIONS(unix_dgram, blz_unix_dgram);
 
@@ -29,11 +28,12 @@ int blz_unix_dgram_bind_with(blz_unix_dgram *dgram, const blz_addr *addr,
     *dgram = (blz_unix_dgram){NULL, 0};
     if (addr && blz_addr_family(addr) != BLZ_ADDR_UNIX)
         return -EAFNOSUPPORT;
-    rc = blz__socket_new(&ref, rt ? rt : blz_rt_current(), AF_UNIX, SOCK_DGRAM, FD_SHARED);
+    rc = blz__net_socket(&ref, rt ? rt : blz_rt_current(), BLZ_ADDR_UNIX, BLZ__SOCKET_DATAGRAM,
+                         FD_SHARED);
     if (rc < 0)
         return rc;
     if (addr)
-        rc = blz__socket_bind(&ref, addr);
+        rc = blz__net_bind(&ref, addr);
     if (rc < 0) {
         blz__fd_close(&ref, NULL);
         return rc;
@@ -53,24 +53,26 @@ int blz_unix_dgram_bind(blz_unix_dgram *dgram, const char *address)
 
 int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram *b, blz_rt *rt)
 {
-    return blz__unix_pair(net_mutable_ref(a), net_mutable_ref(b), rt, SOCK_DGRAM, FD_SHARED);
+    return blz__unix_pair(net_mutable_ref(a), net_mutable_ref(b), rt, BLZ__SOCKET_DATAGRAM,
+                          FD_SHARED);
 }
 
 int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, int fd)
 {
     *dgram = (blz_unix_dgram){NULL, 0};
-    return blz__socket_from_fd(net_mutable_ref(dgram), rt, fd,
-                               (struct socket_kind){SOCK_DGRAM, AF_UNIX, false}, FD_SHARED);
+    return blz__net_from_fd(net_mutable_ref(dgram), rt, fd,
+                            (struct blz__socket_kind){BLZ_ADDR_UNIX, BLZ__SOCKET_DATAGRAM, false},
+                            FD_SHARED);
 }
 
 int blz_unix_dgram_into_fd(blz_unix_dgram *dgram)
 {
-    return blz__handle_into_fd(net_mutable_ref(dgram));
+    return blz__net_into_fd(net_mutable_ref(dgram));
 }
 
 int blz_unix_dgram_connect(const blz_unix_dgram *dgram, const blz_addr *addr)
 {
-    return blz__socket_connect_now(net_ref(dgram), addr);
+    return blz__net_connect_now(net_ref(dgram), addr);
 }
 
 int blz_unix_dgram_close(blz_unix_dgram *dgram)
@@ -80,7 +82,7 @@ int blz_unix_dgram_close(blz_unix_dgram *dgram)
 
 int blz_unix_dgram_local_addr(const blz_unix_dgram *dgram, blz_addr *addr)
 {
-    return blz__socket_local_addr(net_ref(dgram), addr);
+    return blz__net_local_addr(net_ref(dgram), addr);
 }
 
 /* ---- receiving ---- */
@@ -106,20 +108,14 @@ blz_future *blz_unix_dgram_recv_fds(blz_msg *msg, const blz_unix_dgram *dgram, v
  * To an address: not now, although the socket itself has room, means that the receiver has none. A
  * connected socket counts as writable when its receiver has.
  */
-static int64_t call_sendmsg(struct io *io, int fd)
+static int64_t send_now(struct io *io, int fd)
 {
     const struct msg *m = (const struct msg *)(void *)io;
-    struct pollfd room = {.fd = fd, .events = POLLOUT};
-    ssize_t n;
+    int64_t n = blz__message_send(fd, &m->message);
 
-    do
-        n = sendmsg(fd, &m->header, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    if (n >= 0)
+    if (n != -EAGAIN || !m->message.addr)
         return n;
-    if (errno != EAGAIN || !m->header.msg_name)
-        return -errno;
-    return poll(&room, 1, 0) == 1 ? -ENOBUFS : -EAGAIN;
+    return blz__socket_events(fd, BLZ_FD_WRITE) > 0 ? -ENOBUFS : -EAGAIN;
 }
 
 /* Called when the socket is ready, never left to io_uring: see above. */
@@ -127,13 +123,13 @@ static blz_future *send_message(blz_msg *msg, const blz_future_ops *ops,
                                 const blz_unix_dgram *dgram, const void *buf, size_t len,
                                 const struct msg_extras *extras)
 {
-    static const struct io_call call = {call_sendmsg};
+    static const struct io_call call = {send_now};
     blz_future *future = blz__msg_send(msg, ops, net_ref(dgram), buf, len, extras);
     struct io *io = (struct io *)future;
 
     io->op.kind = IO_CALL;
     io->buf = net_bytes(&call);
-    io->len = POLLOUT;
+    io->len = BLZ_FD_WRITE;
     return future;
 }
 
@@ -149,7 +145,7 @@ blz_future *blz_unix_dgram_send_fds(blz_msg *msg, const blz_unix_dgram *dgram, c
 {
     static const blz_future_ops ops = NET_OP("unix_dgram_send_fds");
     return send_message(msg, &ops, dgram, buf, len,
-                        &(struct msg_extras){.fds = net_bytes(fds), .nr_fds = nr_fds});
+                        &(struct msg_extras){.sent_fds = fds, .nr_fds = nr_fds});
 }
 
 blz_future *blz_unix_dgram_send_to(blz_msg *msg, const blz_unix_dgram *dgram, const void *buf,

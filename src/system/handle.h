@@ -21,6 +21,7 @@ enum blz__handle_kind {
     BLZ__HANDLE_SOCKET,
     BLZ__HANDLE_PIPE, /* or a FIFO */
     BLZ__HANDLE_TERMINAL,
+    BLZ__HANDLE_DISK,   /* a block device */
     BLZ__HANDLE_DEVICE, /* any other device */
     BLZ__HANDLE_OTHER,
 };

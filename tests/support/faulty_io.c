@@ -2,6 +2,7 @@
 /* The wrappers of faulty.h that stand before sockets, epoll, poll and liburing. */
 #include "faulty.h"
 
+#include <blitz/system.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -28,10 +29,20 @@ WRAP(FAULTY_ACCEPT4, int, accept4, (int fd, struct sockaddr *sa, socklen_t *len,
      (fd, sa, len, flags))
 WRAP(FAULTY_CONNECT, int, connect, (int fd, const struct sockaddr *sa, socklen_t len),
      (fd, sa, len))
-WRAP(FAULTY_RECV, ssize_t, blz__call_recv, (int fd, void *buf, size_t len, int flags),
-     (fd, buf, len, flags))
-WRAP(FAULTY_SEND, ssize_t, blz__call_send, (int fd, const void *buf, size_t len, int flags),
-     (fd, buf, len, flags))
+/* A wrapper of a function of the contract. */
+#define WRAP_CONTRACT(which, result, name, params, args) \
+    result __real_##name params;                         \
+    result __wrap_##name params;                         \
+    result __wrap_##name params                          \
+    {                                                    \
+        int error = error_of(which);                     \
+        return error ? -error : __real_##name args;      \
+    }
+
+WRAP_CONTRACT(FAULTY_RECV, int64_t, blz__socket_recv, (blz_sysfd fd, void *buf, size_t len),
+              (fd, buf, len))
+WRAP_CONTRACT(FAULTY_SEND, int64_t, blz__socket_send, (blz_sysfd fd, const void *buf, size_t len),
+              (fd, buf, len))
 WRAP(FAULTY_RECVMSG, ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
 WRAP(FAULTY_SENDMSG, ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags),
      (fd, msg, flags))

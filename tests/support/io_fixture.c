@@ -249,7 +249,7 @@ static void fill_in(struct io_memory *m, enum io_kind kind)
     m->iov[0] = (blz_iovec){m->buf, 24};
     m->iov[1] = (blz_iovec){m->buf + 24, 40};
     m->lease = (blz_buf){NULL, 0, NULL};
-    m->msg = (struct msghdr){.msg_iov = (struct iovec *)(void *)m->iov, .msg_iovlen = 2};
+    m->msg = (blz__socket_message){.pieces = m->iov, .nr_pieces = 2};
 }
 
 blz_future *make_io(struct io_memory *m, enum io_kind kind, const blz__fd_ref *ref)

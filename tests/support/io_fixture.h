@@ -11,6 +11,7 @@
 #include "harness.h"
 
 #include "io/io.h"
+#include "system/message.h"
 
 #include <sys/socket.h>
 
@@ -84,7 +85,7 @@ struct io_memory {
     char buf[64];
     blz_iovec iov[2];
     blz_buf lease;
-    struct msghdr msg;
+    blz__socket_message msg;
 };
 
 /* A future for the kind: reads ask for 64 bytes, writes write 64 (of `file` for sendfile). */

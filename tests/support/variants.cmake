@@ -33,7 +33,7 @@ foreach(source IN LISTS fault)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "_fault$" "" name ${name})
     foreach(call IN ITEMS pipe2 clone __clone pthread_create sigaction calloc mmap madvise eventfd syscall socket bind listen accept4
-            connect blz__call_recv blz__call_send recvmsg sendmsg epoll_create1 epoll_ctl epoll_pwait2 ppoll
+            connect blz__socket_recv blz__socket_send recvmsg sendmsg epoll_create1 epoll_ctl epoll_pwait2 ppoll
             io_uring_queue_init_params io_uring_submit io_uring_submit_and_wait
             io_uring_submit_and_get_events io_uring_register_eventfd
             io_uring_register_ring_fd openat preadv2 pwritev2 fstat statx fsync ftruncate renameat mkdir

@@ -3,6 +3,7 @@
 #include "addr_numbers.h"
 
 #include "net/net.h"
+#include "system/posix/addrinfo.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -38,15 +39,20 @@ static void every_error_of_the_resolver_has_a_meaning(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        assert_int_equal(blz__dns_error(table[i].eai, ENOTTY), table[i].error);
+        assert_int_equal(blz__name_error(table[i].eai, ENOTTY), table[i].error);
     for (int eai = -300; eai <= 300; eai++) {
-        int error = blz__dns_error(eai, 0);
+        int error = blz__name_error(eai, 0);
         assert_true(eai == 0 ? error == 0 : error < 0);
         assert_int_not_equal(error, -ECANCELED);
     }
-    assert_int_equal(blz__dns_error(EAI_SYSTEM, EMFILE), -EMFILE);
-    assert_int_equal(blz__dns_error(EAI_SYSTEM, 0), -EIO);
-    assert_int_equal(blz__dns_error(EAI_SYSTEM, ECANCELED), -EIO);
+    assert_int_equal(blz__name_error(EAI_SYSTEM, EMFILE), -EMFILE);
+    assert_int_equal(blz__name_error(EAI_SYSTEM, 0), -EIO);
+    assert_int_equal(blz__name_error(EAI_SYSTEM, ECANCELED), -EIO);
+}
+
+static int push(void *arg, const blz_addr *addr)
+{
+    return blz_addrs_push(arg, addr);
 }
 
 static void families_that_nobody_knows_are_left_out(void **state)
@@ -59,12 +65,12 @@ static void families_that_nobody_knows_are_left_out(void **state)
     blz_addrs addrs = {.count = 0};
 
     (void)state;
-    assert_int_equal(blz__dns_collect(&addrs, &first), 0);
+    assert_int_equal(blz__name_collect(&first, push, &addrs), 0);
     assert_int_equal(addrs.count, 1);
     assert_true(blz_addr_is_unspecified(&addrs.items[0]));
     assert_int_equal(blz_addr_port(&addrs.items[0]), 5);
     blz_addrs_free(&addrs);
-    assert_int_equal(blz__dns_collect(&addrs, NULL), 0);
+    assert_int_equal(blz__name_collect(NULL, push, &addrs), 0);
     assert_int_equal(addrs.count, 0);
 }
 

@@ -35,7 +35,7 @@ int blz__handle_kind(blz_sysfd fd)
     case S_IFCHR:
         return isatty(fd) ? BLZ__HANDLE_TERMINAL : BLZ__HANDLE_DEVICE;
     case S_IFBLK:
-        return BLZ__HANDLE_DEVICE;
+        return BLZ__HANDLE_DISK;
     default:
         return BLZ__HANDLE_OTHER;
     }
