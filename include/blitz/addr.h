@@ -92,7 +92,8 @@ BLZ_API blz_addr blz_addr_any(int family, uint16_t port);
 
 /*
  * A Unix socket: a path in the file system (not empty, no NUL); an abstract name (any bytes, which
- * may be none); without a name. 0; -EINVAL; -ENAMETOOLONG: more than 107 bytes.
+ * may be none); without a name. 0; -EINVAL; -ENAMETOOLONG: more than 107 bytes (103 on macOS and the
+ * BSDs); -ENOTSUP: abstract names, anywhere but on Linux.
  */
 BLZ_API BLZ_NODISCARD int blz_addr_unix(blz_addr *addr, const char *path);
 BLZ_API BLZ_NODISCARD int blz_addr_unix_abstract(blz_addr *addr, const void *name, size_t len);

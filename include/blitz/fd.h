@@ -52,8 +52,8 @@ typedef struct blz_fd {
  * several runtimes. 0; -EBADF: is not open; -ENXIO: no runtime on this thread; -ENOMEM. [worker;
  * with a runtime any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_fd_attach(blz_fd *handle, int fd);
-BLZ_API BLZ_NODISCARD int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, int fd);
+BLZ_API BLZ_NODISCARD int blz_fd_attach(blz_fd *handle, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, blz_sysfd fd);
 
 /*
  * Ends the loan, before the owner closes the descriptor; *handle is none afterwards, and copies of
@@ -125,7 +125,7 @@ typedef struct blz_fdset {
 
 /* What is reported. */
 typedef struct blz_fdset_event {
-    int fd;
+    blz_sysfd fd;
     unsigned events; /* BLZ_FD_READ and so on */
     void *cookie;    /* as last set */
     int error;       /* with BLZ_FD_ERR: why it cannot be waited for, -EBADF for one; else 0 */
@@ -136,14 +136,15 @@ typedef struct blz_fdset_event {
  * it rest. Makes no system call; what was set last counts, from the next wait on. 0; -EINVAL:
  * another bit, or a negative number; -ENOMEM; -ENXIO: no runtime on this thread. [task]
  */
-BLZ_API BLZ_NODISCARD int blz_fdset_set(blz_fdset *set, int fd, unsigned events, void *cookie);
+BLZ_API BLZ_NODISCARD int blz_fdset_set(blz_fdset *set, blz_sysfd fd, unsigned events,
+                                        void *cookie);
 
 /*
  * Takes a descriptor out, before it is closed: as blz_fd_detach. What has been found out about it
  * is not reported any more. Its number may be closed, reused and set at once. -ENOENT: is not in
  * the set. [task]
  */
-BLZ_API int blz_fdset_remove(blz_fdset *set, int fd);
+BLZ_API int blz_fdset_remove(blz_fdset *set, blz_sysfd fd);
 
 /* The number of descriptors in it. [task] */
 BLZ_API size_t blz_fdset_count(const blz_fdset *set);

@@ -41,7 +41,8 @@ enum { BLZ_PIPE_READ = 1, BLZ_PIPE_WRITE = 2, BLZ_PIPE_BOTH = 3 };
 /*
  * Opens a FIFO. For reading it does not wait for a writer, and reads 0 while there is none. For
  * writing: -ENXIO if nobody reads; try again later. For both: neither end ever comes, so a server
- * can wait for its next client. -EINVAL: not a FIFO.
+ * can wait for its next client. -EINVAL: not a FIFO. Windows has no FIFOs: -ENOTSUP, but for named
+ * pipes (\\.\pipe\NAME).
  */
 BLZ_API BLZ_NODISCARD int blz_pipe_open(blz_pipe *pipe, const char *path, int how, blz_rt *rt);
 
@@ -50,8 +51,8 @@ BLZ_API BLZ_NODISCARD int blz_pipe_open(blz_pipe *pipe, const char *path, int ho
  * now on; gives one back (-EBUSY: an operation is in flight). -EINVAL: a regular file or a
  * directory, with which there is nothing to wait for. On failure it is still the caller's.
  */
-BLZ_API BLZ_NODISCARD int blz_pipe_from_fd(blz_pipe *pipe, blz_rt *rt, int fd);
-BLZ_API BLZ_NODISCARD int blz_pipe_into_fd(blz_pipe *pipe);
+BLZ_API BLZ_NODISCARD int blz_pipe_from_fd(blz_pipe *pipe, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int64_t blz_pipe_into_fd(blz_pipe *pipe);
 
 /* Closes this end; *pipe is none afterwards. -EBADF: is closed. [any thread] */
 BLZ_API int blz_pipe_close(blz_pipe *pipe);
@@ -77,7 +78,10 @@ BLZ_API BLZ_NODISCARD blz_future *blz_pipe_writev(blz_io *io, const blz_pipe *pi
 /* Waits until it can be read (BLZ_READABLE) or written (BLZ_WRITABLE): those that are true. */
 BLZ_API BLZ_NODISCARD blz_future *blz_pipe_ready(blz_io *io, const blz_pipe *pipe, int events);
 
-/* The bytes that fit into it. Setting it: -EPERM, -EBUSY; the system rounds up. [any thread] */
+/*
+ * The bytes that fit into it. Setting it: -EPERM, -EBUSY; the system rounds up. -ENOTSUP: on macOS,
+ * the BSDs and Windows. [any thread]
+ */
 BLZ_API int64_t blz_pipe_capacity(const blz_pipe *pipe);
 BLZ_API int64_t blz_pipe_set_capacity(const blz_pipe *pipe, size_t bytes);
 

@@ -10,7 +10,7 @@
  *
  * Each kind of socket has a get and a set of its own: blz_tcp_set, blz_tcp_listener_set,
  * blz_udp_set, blz_unix_set, and so on. Both give 0; -EINVAL: no such option, or the value is out
- * of range; -ENOPROTOOPT or -EOPNOTSUPP: not for this kind of socket, or this system does not have
+ * of range; -ENOPROTOOPT or -ENOTSUP: not for this kind of socket, or this system does not have
  * it; -EBADF: closed. [any thread]
  */
 #ifndef BLITZ_SOCKET_H
@@ -26,6 +26,12 @@ BLZ_BEGIN_DECLS
 /*
  * Values are 0 or 1 unless it says otherwise. Times are in nanoseconds, and rounded up to what the
  * system can do, which is whole seconds but for USER_TIMEOUT (milliseconds).
+ *
+ *     -ENOTSUP on        options
+ *     macOS              QUICKACK, FAST_OPEN_CONNECT, GRO, GSO, PASS_CRED
+ *     FreeBSD            QUICKACK, USER_TIMEOUT, FAST_OPEN_CONNECT, GRO, GSO
+ *     NetBSD, OpenBSD    QUICKACK, USER_TIMEOUT, FAST_OPEN, FAST_OPEN_CONNECT, GRO, GSO
+ *     Windows            QUICKACK, REUSE_PORT, PASS_CRED. REUSE_ADDR does nothing there
  */
 typedef enum blz_opt {
     BLZ_OPT_NODELAY = 1,    /* TCP: send small pieces at once. We set it; the system does not */

@@ -105,10 +105,11 @@ BLZ_API int blz_tcp_listener_get(const blz_tcp_listener *listener, blz_opt optio
  * accepts, and the end of the runtime does not end it for them. -EINVAL: it does not listen, or is
  * no TCP socket. On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt, int fd);
+BLZ_API BLZ_NODISCARD int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt,
+                                                   blz_sysfd fd);
 
 /* The other way round: the descriptor, which the caller closes. -EBUSY: an accept waits. */
-BLZ_API BLZ_NODISCARD int blz_tcp_listener_into_fd(blz_tcp_listener *listener);
+BLZ_API BLZ_NODISCARD int64_t blz_tcp_listener_into_fd(blz_tcp_listener *listener);
 
 /* ---- Serving ---- */
 
@@ -123,8 +124,8 @@ BLZ_API BLZ_NODISCARD int blz_tcp_listener_into_fd(blz_tcp_listener *listener);
  * (BLZ_SCOPE_DISCARD in blitz/task.h), and join that after blz_tcp_serve.
  *
  * With options.spread every worker accepts, from a socket of its own at the same address, and calls
- * on_conn itself, so that the task begins there; the system spreads the connections evenly.
- * Without, one worker does. on_conn must not block. The connection is its; but if it gives a
+ * on_conn itself, so that the task begins there; Linux and FreeBSD spread the connections
+ * evenly. Without, and on the other systems, one worker does. on_conn must not block. The connection is its; but if it gives a
  * negative value the connection is closed, and serving goes on.
  *
  * Ends with -ECANCELED when it is cancelled or the listener is closed, after the last call of
@@ -164,13 +165,13 @@ BLZ_API BLZ_NODISCARD blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn
  * from now on. It may be put into non-blocking mode. -EINVAL: no TCP socket, or one that listens.
  * On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd);
+BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, blz_sysfd fd);
 
 /*
  * The other way round: the descriptor, which the caller closes; *conn is none. -EBUSY: an operation
  * is in flight. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_tcp_into_fd(blz_tcp *conn);
+BLZ_API BLZ_NODISCARD int64_t blz_tcp_into_fd(blz_tcp *conn);
 
 /* ---- Reading and writing [task] ---- */
 
@@ -209,7 +210,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_tcp_writev(blz_io *io, const blz_tcp *conn
  * from the disk while the worker waits: for files that are rarely used, read them by the blocking
  * pool. After an error io->done says how far it came.
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, int file,
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, blz_sysfd file,
                                                    int64_t offset, size_t len);
 
 /*

@@ -76,8 +76,8 @@ BLZ_API BLZ_NODISCARD int blz_udp_connect(const blz_udp *udp, const blz_addr *ad
 BLZ_API int blz_udp_close(blz_udp *udp);
 
 /* Takes over a descriptor, gives one back; see blz_tcp_from_fd. */
-BLZ_API BLZ_NODISCARD int blz_udp_from_fd(blz_udp *udp, blz_rt *rt, int fd);
-BLZ_API BLZ_NODISCARD int blz_udp_into_fd(blz_udp *udp);
+BLZ_API BLZ_NODISCARD int blz_udp_from_fd(blz_udp *udp, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int64_t blz_udp_into_fd(blz_udp *udp);
 
 /* The addresses of this side, and of the one that it is connected to. [any thread] */
 BLZ_API int blz_udp_local_addr(const blz_udp *udp, blz_addr *addr);
@@ -112,7 +112,8 @@ BLZ_API BLZ_NODISCARD blz_future *blz_udp_send_to(blz_msg *msg, const blz_udp *u
 /*
  * Sends several datagrams of `segment` bytes each (the last may be shorter) that lie one after the
  * other, in one go: 64 of them, 65,507 bytes at most. `to` NULL: where it is connected. -EINVAL,
- * -EMSGSIZE: too many, or too large for the network; -EIO, -ENOPROTOOPT: the system cannot.
+ * -EMSGSIZE: too many, or too large for the network; -EIO, -ENOPROTOOPT: the system cannot;
+ * -ENOTSUP: on macOS and the BSDs.
  *
  * The other way round, with BLZ_OPT_GRO several datagrams of one sender may be received as one;
  * msg.segment is then the length of each.

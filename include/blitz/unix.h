@@ -13,6 +13,9 @@
  * Handles, operations, errors and cancellation are as in blitz/tcp.h. Addresses are paths, or
  * abstract names (Linux), which need no file: see blitz/addr.h.
  *
+ * Windows has connections, but no datagrams, no descriptors along with bytes, and no credentials:
+ * these functions say -ENOTSUP there.
+ *
  * A listener, or a datagram socket, makes a file at its path, which stays when it is closed, and
  * makes the next one at that path fail with -EADDRINUSE. Removing it is the program's business:
  * unlink(2) at the end, or before listening if it knows that nobody else listens there.
@@ -96,8 +99,8 @@ BLZ_API int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *
 
 /* See blz_tcp_listener_from_fd. */
 BLZ_API BLZ_NODISCARD int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt,
-                                                    int fd);
-BLZ_API BLZ_NODISCARD int blz_unix_listener_into_fd(blz_unix_listener *listener);
+                                                    blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int64_t blz_unix_listener_into_fd(blz_unix_listener *listener);
 
 /* What is set before connecting. All zero means the default. */
 typedef struct blz_unix_options {
@@ -134,8 +137,8 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_connect_with(blz_io *io, blz_unix *co
 BLZ_API BLZ_NODISCARD int blz_unix_pair(blz_unix *a, blz_unix *b, blz_rt *rt);
 
 /* See blz_tcp_from_fd. */
-BLZ_API BLZ_NODISCARD int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, int fd);
-BLZ_API BLZ_NODISCARD int blz_unix_into_fd(blz_unix *conn);
+BLZ_API BLZ_NODISCARD int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int64_t blz_unix_into_fd(blz_unix *conn);
 
 /* ---- Reading and writing: see blitz/tcp.h [task] ---- */
 
@@ -168,8 +171,8 @@ BLZ_API BLZ_NODISCARD int64_t blz_unix_try_write(const blz_unix *conn, const voi
  * here. -EINVAL: too many, or no bytes; -EBADF: one is not open; -ETOOMANYREFS: the system's limit.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix *conn,
-                                                    const void *buf, size_t len, const int *fds,
-                                                    size_t nr_fds);
+                                                    const void *buf, size_t len,
+                                                    const blz_sysfd *fds, size_t nr_fds);
 
 /*
  * Reads bytes and the descriptors that came with them: the number of bytes, 0 at the end;
@@ -178,7 +181,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix
  * BLZ_MSG_FDS_TRUNCATED. Interruptible; what has arrived is never lost by a cancellation.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix *conn, void *buf,
-                                                    size_t len, int *fds, size_t max);
+                                                    size_t len, blz_sysfd *fds, size_t max);
 
 /* ---- Ending and asking [any thread] ---- */
 
@@ -193,7 +196,10 @@ BLZ_API int blz_unix_peer_addr(const blz_unix *conn, blz_addr *addr);
 BLZ_API int blz_unix_set(const blz_unix *conn, blz_opt option, int64_t value);
 BLZ_API int blz_unix_get(const blz_unix *conn, blz_opt option, int64_t *value);
 
-/* Who the other side was when it connected, listened, or made the pair. */
+/*
+ * Who the other side was when it connected, listened, or made the pair. `pid` 0: the system does not
+ * know (NetBSD, OpenBSD). -ENOTSUP: on Windows.
+ */
 typedef struct blz_unix_cred {
     int64_t pid;
     uint32_t uid, gid;
@@ -223,8 +229,8 @@ BLZ_API BLZ_NODISCARD int blz_unix_dgram_bind(blz_unix_dgram *dgram, const char 
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_bind_with(blz_unix_dgram *dgram, const blz_addr *addr,
                                                    const blz_unix_dgram_options *options);
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram *b, blz_rt *rt);
-BLZ_API BLZ_NODISCARD int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, int fd);
-BLZ_API BLZ_NODISCARD int blz_unix_dgram_into_fd(blz_unix_dgram *dgram);
+BLZ_API BLZ_NODISCARD int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int64_t blz_unix_dgram_into_fd(blz_unix_dgram *dgram);
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_connect(const blz_unix_dgram *dgram, const blz_addr *addr);
 BLZ_API int blz_unix_dgram_close(blz_unix_dgram *dgram);
 BLZ_API int blz_unix_dgram_local_addr(const blz_unix_dgram *dgram, blz_addr *addr);
@@ -238,7 +244,7 @@ BLZ_API int blz_unix_dgram_get(const blz_unix_dgram *dgram, blz_opt option, int6
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_recv(blz_msg *msg, const blz_unix_dgram *dgram,
                                                       void *buf, size_t len, blz_addr *from);
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_recv_fds(blz_msg *msg, const blz_unix_dgram *dgram,
-                                                          void *buf, size_t len, int *fds,
+                                                          void *buf, size_t len, blz_sysfd *fds,
                                                           size_t max);
 
 /* Sends one to where it is connected, waiting for room. -ENOTCONN. */
@@ -246,7 +252,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_send(blz_msg *msg, const blz_un
                                                       const void *buf, size_t len);
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_send_fds(blz_msg *msg, const blz_unix_dgram *dgram,
                                                           const void *buf, size_t len,
-                                                          const int *fds, size_t nr_fds);
+                                                          const blz_sysfd *fds, size_t nr_fds);
 
 /*
  * Sends one to an address. -ENOBUFS: the receiver has no room; of this there is no news to wait for

@@ -182,7 +182,7 @@ static struct member *add(struct fdset *set, int fd)
     return m;
 }
 
-int blz_fdset_set(blz_fdset *public, int fd, unsigned events, void *cookie)
+int blz_fdset_set(blz_fdset *public, blz_sysfd fd, unsigned events, void *cookie)
 {
     struct fdset *set = set_of(public);
     struct member **at = find(set, fd), *m;
@@ -229,7 +229,7 @@ static void take_out(struct fdset *set, struct member **at)
     free_if_idle(m);
 }
 
-int blz_fdset_remove(blz_fdset *public, int fd)
+int blz_fdset_remove(blz_fdset *public, blz_sysfd fd)
 {
     struct member **at = find(set_of(public), fd);
 

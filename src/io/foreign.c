@@ -34,7 +34,7 @@ static blz__fd_ref ref_of(const blz_fd *handle)
 
 /* ---- attaching ---- */
 
-int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, int fd)
+int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, blz_sysfd fd)
 {
     blz__fd_ref ref;
     int rc;
@@ -48,7 +48,7 @@ int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, int fd)
     return rc;
 }
 
-int blz_fd_attach(blz_fd *handle, int fd)
+int blz_fd_attach(blz_fd *handle, blz_sysfd fd)
 {
     return blz_fd_attach_to(handle, blz_rt_current(), fd);
 }

@@ -52,7 +52,7 @@ static bool is_pausing(const blz_future *self)
 
 /* ---- connections that came too late ---- */
 
-int blz__listener_into_fd(blz__fd_ref *listener)
+int64_t blz__listener_into_fd(blz__fd_ref *listener)
 {
     blz__fd_ref kept;
 

@@ -148,7 +148,7 @@ int blz_tcp_listen(blz_tcp_listener *listener, const char *address)
     return rc;
 }
 
-int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt, int fd)
+int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt, blz_sysfd fd)
 {
     *listener = (blz_tcp_listener){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(listener), rt, fd,
@@ -156,7 +156,7 @@ int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt, int fd)
                             FD_SHARED | FD_STREAM);
 }
 
-int blz_tcp_listener_into_fd(blz_tcp_listener *listener)
+int64_t blz_tcp_listener_into_fd(blz_tcp_listener *listener)
 {
     return blz__listener_into_fd(net_mutable_ref(listener));
 }

@@ -65,7 +65,7 @@ int blz__net_from_fd(blz__fd_ref *ref, blz_rt *rt, blz_sysfd fd, struct blz__soc
     return rc < 0 ? rc : blz__fd_adopt(ref, rt, fd, flags | FD_SOCKET | (unsigned)mode);
 }
 
-int blz__net_into_fd(blz__fd_ref *ref)
+int64_t blz__net_into_fd(blz__fd_ref *ref)
 {
     int fd = blz__fd_take(ref);
 

@@ -95,7 +95,7 @@ int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from);
 void blz__listener_retire(blz__fd_ref *clone, const blz__fd_ref *heir);
 
 /* Takes its descriptor out, and closes what it has kept. -EBADF, -EBUSY */
-int blz__listener_into_fd(blz__fd_ref *listener);
+int64_t blz__listener_into_fd(blz__fd_ref *listener);
 
 /* ---- readiness ---- */
 
@@ -184,7 +184,7 @@ static inline int net_close(blz__fd_ref *ref)
     {                                                                                             \
         return net_close(net_mutable_ref(conn));                                                  \
     }                                                                                             \
-    int blz_##name##_into_fd(type *conn)                                                          \
+    int64_t blz_##name##_into_fd(type *conn)                                                      \
     {                                                                                             \
         return blz__net_into_fd(net_mutable_ref(conn));                                           \
     }                                                                                             \
@@ -203,6 +203,6 @@ static inline int net_close(blz__fd_ref *ref)
     _Static_assert(sizeof(type) == sizeof(blz__fd_ref), "a handle is a reference")
 
 /* Takes the descriptor out of the handle, which is none afterwards. */
-int blz__net_into_fd(blz__fd_ref *ref);
+int64_t blz__net_into_fd(blz__fd_ref *ref);
 
 #endif

@@ -44,7 +44,8 @@ static blz_poll sendfile_poll(blz_future *self, blz_cx *cx)
     return BLZ_READY;
 }
 
-blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, int file, int64_t offset, size_t len)
+blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, blz_sysfd file, int64_t offset,
+                             size_t len)
 {
     static const blz_future_ops ops = {.name = "tcp_sendfile",
                                        .poll = sendfile_poll,
@@ -121,7 +122,7 @@ blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_addr *addr
     return blz__connect_init(io, &ops, conn, addr, options);
 }
 
-int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, int fd)
+int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, blz_sysfd fd)
 {
     *conn = (blz_tcp){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(conn), rt, fd,

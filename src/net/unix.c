@@ -79,7 +79,7 @@ int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *addr)
     return blz__net_local_addr(net_ref(listener), addr);
 }
 
-int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt, int fd)
+int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt, blz_sysfd fd)
 {
     *listener = (blz_unix_listener){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(listener), rt, fd,
@@ -87,7 +87,7 @@ int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt, int fd)
                             FD_SHARED);
 }
 
-int blz_unix_listener_into_fd(blz_unix_listener *listener)
+int64_t blz_unix_listener_into_fd(blz_unix_listener *listener)
 {
     return blz__listener_into_fd(net_mutable_ref(listener));
 }
@@ -176,7 +176,7 @@ int blz_unix_pair(blz_unix *a, blz_unix *b, blz_rt *rt)
     return blz__unix_pair(net_mutable_ref(a), net_mutable_ref(b), rt, BLZ__SOCKET_STREAM, 0);
 }
 
-int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, int fd)
+int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, blz_sysfd fd)
 {
     *conn = (blz_unix){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(conn), rt, fd,
@@ -202,7 +202,7 @@ int64_t blz_unix_try_write(const blz_unix *conn, const void *buf, size_t len)
 }
 
 blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix *conn, const void *buf, size_t len,
-                              const int *fds, size_t nr_fds)
+                              const blz_sysfd *fds, size_t nr_fds)
 {
     static const blz_future_ops ops = NET_OP("unix_send_fds");
     size_t count = len > 0 ? nr_fds : SIZE_MAX; /* without bytes there is nothing to go with */
@@ -211,8 +211,8 @@ blz_future *blz_unix_send_fds(blz_msg *msg, const blz_unix *conn, const void *bu
                          &(struct msg_extras){.sent_fds = fds, .nr_fds = count});
 }
 
-blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix *conn, void *buf, size_t len, int *fds,
-                              size_t max)
+blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix *conn, void *buf, size_t len,
+                              blz_sysfd *fds, size_t max)
 {
     static const blz_future_ops ops = NET_RECV("unix_recv_fds");
     return blz__msg_recv(msg, &ops, net_ref(conn), buf, len,

@@ -57,7 +57,7 @@ int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram *b, blz_rt *rt)
                           FD_SHARED);
 }
 
-int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, int fd)
+int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, blz_sysfd fd)
 {
     *dgram = (blz_unix_dgram){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(dgram), rt, fd,
@@ -65,7 +65,7 @@ int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, int fd)
                             FD_SHARED);
 }
 
-int blz_unix_dgram_into_fd(blz_unix_dgram *dgram)
+int64_t blz_unix_dgram_into_fd(blz_unix_dgram *dgram)
 {
     return blz__net_into_fd(net_mutable_ref(dgram));
 }
@@ -95,7 +95,7 @@ blz_future *blz_unix_dgram_recv(blz_msg *msg, const blz_unix_dgram *dgram, void 
 }
 
 blz_future *blz_unix_dgram_recv_fds(blz_msg *msg, const blz_unix_dgram *dgram, void *buf,
-                                    size_t len, int *fds, size_t max)
+                                    size_t len, blz_sysfd *fds, size_t max)
 {
     static const blz_future_ops ops = NET_RECV("unix_dgram_recv_fds");
     return blz__msg_recv(msg, &ops, net_ref(dgram), buf, len,
@@ -141,7 +141,7 @@ blz_future *blz_unix_dgram_send(blz_msg *msg, const blz_unix_dgram *dgram, const
 }
 
 blz_future *blz_unix_dgram_send_fds(blz_msg *msg, const blz_unix_dgram *dgram, const void *buf,
-                                    size_t len, const int *fds, size_t nr_fds)
+                                    size_t len, const blz_sysfd *fds, size_t nr_fds)
 {
     static const blz_future_ops ops = NET_OP("unix_dgram_send_fds");
     return send_message(msg, &ops, dgram, buf, len,
