@@ -86,14 +86,14 @@ else()
     list(FILTER BLITZ_SOURCES EXCLUDE REGEX "/io/uring[^/]*\\.c$")
 endif()
 
-# The explorer implements the part of the system contract that models use, all but the last words of
+# The explorer implements the part of the system contract that models use, all but descriptors and the last words of
 # a program. No driver backend but the simulator can run in it, and no signal handler, and no
 # tracepoint; of traces it runs the rings.
 blitz_glob(BLITZ_MODEL_SOURCES ${blitz_model_folders})
 list(FILTER BLITZ_MODEL_SOURCES EXCLUDE REGEX
     "/io/(try_now|backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/(table|signal|stop)\\.c$|/observe/(probes|trace|trace_env|trace_json|trace_parse)\\.c$")
 foreach(source IN LISTS BLITZ_SYSTEM_SOURCES)
-    if(source MATCHES "/panic\\.c$")
+    if(source MATCHES "/(panic|handle)\\.c$")
         list(APPEND BLITZ_MODEL_SOURCES ${source})
     endif()
 endforeach()

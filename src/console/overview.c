@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "par/par.h"
 #include "system/clock.h"
+#include "system/env.h"
 
 #include <blitz/stats.h>
 #include <blitz/version.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static void number(struct text *out, const char *name, uint64_t value)
 {
@@ -156,7 +156,7 @@ void blz__console_overview(blz_console *console, struct text *out)
     blz__text_print(out, "{\"title\":");
     blz__text_json(out, console->title, strlen(console->title));
     string(out, "version", blz_version());
-    number(out, "pid", (uint64_t)getpid());
+    number(out, "pid", (uint64_t)blz__env_pid());
     number(out, "time_ns", (uint64_t)blz__clock_ns());
     number(out, "requests", console->nr_requests);
     blz__text_print(out, ",\"runtimes\":[");

@@ -18,14 +18,11 @@
 
 #include "io/fd.h"
 
+#include "system/handle.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 
 _Static_assert(sizeof(blz_fd) == sizeof(blz__fd_ref), "a handle is a reference");
-_Static_assert(BLZ_FD_READ == POLLIN && BLZ_FD_PRI == POLLPRI && BLZ_FD_WRITE == POLLOUT &&
-                   BLZ_FD_ERR == POLLERR && BLZ_FD_HUP == POLLHUP,
-               "the public bits are poll's");
 
 static blz__fd_ref ref_of(const blz_fd *handle)
 {
@@ -40,7 +37,7 @@ int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, blz_sysfd fd)
     int rc;
 
     *handle = (blz_fd){NULL, 0};
-    if (fcntl(fd, F_GETFD) < 0)
+    if (blz__handle_is_inherited(fd) < 0)
         return -EBADF;
     rc = blz__fd_adopt(&ref, rt, fd, FD_FOREIGN | FD_SHARED);
     if (rc == 0)

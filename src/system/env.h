@@ -3,6 +3,8 @@
 #ifndef BLZ_SYSTEM_ENV_H
 #define BLZ_SYSTEM_ENV_H
 
+#include <stdint.h>
+
 /*
  * A variable of the environment, or NULL. Always NULL in a program that has more privileges than
  * its caller (setuid, setgid, file capabilities): there the caller chooses the environment, but
@@ -10,5 +12,8 @@
  * The text stays valid until the program changes the environment. [any thread]
  */
 const char *blz__env_get(const char *name);
+
+/* The number of this process. [any thread] */
+int64_t blz__env_pid(void);
 
 #endif
