@@ -19,7 +19,8 @@ void blz__futex_wait(uint32_t *word, uint32_t expected);
 
 /*
  * Waits while *word == expected, until the monotonic clock reaches deadline_ns: false then. Never
- * returns false early. May return true early for no reason. [any thread]
+ * returns false early. If the word has another value it returns true, whatever the deadline. May
+ * return true early for no reason. [any thread]
  */
 bool blz__futex_wait_until(uint32_t *word, uint32_t expected, int64_t deadline_ns);
 
