@@ -107,13 +107,14 @@ static int64_t write_page(struct list_directory *self)
 /* Lists by the very descriptor that was opened. */
 static int64_t begin(struct list_directory *self)
 {
-    int fd = blz_file_into_fd(self->directory), rc;
+    int64_t fd = blz_file_into_fd(self->directory);
+    int rc;
 
     if (fd < 0)
         return fd;
-    rc = blz_dir_from_fd(&self->dir, NULL, fd);
+    rc = blz_dir_from_fd(&self->dir, NULL, (blz_sysfd)fd);
     if (rc < 0)
-        close(fd);
+        close((int)fd);
     return rc;
 }
 

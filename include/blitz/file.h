@@ -37,6 +37,7 @@
 
 #include <blitz/io.h>
 #include <blitz/stream.h>
+#include <blitz/system.h>
 #include <blitz/time.h>
 
 BLZ_BEGIN_DECLS
@@ -49,7 +50,26 @@ typedef struct blz_file {
 
 /* ---- Opening and closing ---- */
 
-/* All zero: an existing file is read. */
+/* More wishes for opening a file: `flags` of blz_open_options. */
+enum {
+    BLZ_OPEN_DSYNC = 0x10000,    /* each write waits until its bytes are safe on the disk */
+    BLZ_OPEN_DIRECT = 0x20000,   /* past the system's cache; memory and offsets must be aligned.
+                                    -EINVAL: this file system cannot; -ENOTSUP: OpenBSD */
+    BLZ_OPEN_NO_ATIME = 0x40000, /* reading does not count as access; the owner's files only.
+                                    -ENOTSUP: all systems but Linux */
+    BLZ_OPEN_PATH = 0x80000,     /* a place in the file system, for `at` and metadata alone.
+                                    -ENOTSUP: macOS, OpenBSD, NetBSD, Windows */
+    BLZ_OPEN_UNNAMED = 0x100000, /* the path is a directory: a new file in it without a name; needs
+                                    write. -ENOTSUP: all systems but Linux, and file systems that
+                                    cannot; see blz_fs_temp_file */
+    BLZ_OPEN_ALL = 0x1f0000      /* all of these */
+};
+
+/*
+ * All zero: an existing file is read. Permissions are the bits of POSIX: 0400 for the owner to read,
+ * 0200 to write, 0100 to execute, the next three bits for the group, the last three for all others.
+ * Windows knows only whether a file may be written.
+ */
 typedef struct blz_open_options {
     bool read;          /* implied if neither write nor append is set */
     bool write;         /* existing bytes stay, unless truncate is set */
@@ -61,16 +81,17 @@ typedef struct blz_open_options {
     bool no_follow;     /* -ELOOP if the path is a symbolic link */
     bool beneath;       /* -EXDEV if it leads out of `at`, by "..", a link or from the root */
     unsigned mode;      /* permissions of a new file, before the umask; default 0666 */
-    int flags;          /* more of open(2): O_DIRECT, O_DSYNC, O_NOATIME, O_PATH, O_TMPFILE */
+    uint32_t flags;     /* BLZ_OPEN_DSYNC and so on */
     const blz_file *at; /* a directory that a relative path begins at; default: the current one */
     uint64_t reserved[2];
 } blz_open_options;
 
 /*
- * Opens a file, close-on-exec: 0 and *file. `options` NULL: to read. -EINVAL: options that make no
+ * Opens a file, which children do not inherit: 0 and *file. `options` NULL: to read. -EINVAL: options that make no
  * sense, or a FIFO or a socket (blitz/pipe.h); or what the system says. The path must stay valid
- * until it is ready; the options are copied, but `at` is used at the first poll. `beneath` needs
- * Linux 5.6, -ENOTSUP before that. Cancelled: gives -ECANCELED, and never a descriptor. [task]
+ * until it is ready; the options are copied, but `at` is used at the first poll. -ENOTSUP: flags that
+ * the system does not have, and `beneath` on OpenBSD, NetBSD and Linux before 5.6. Cancelled: gives
+ * -ECANCELED, and never a descriptor. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_open(blz_io *io, blz_file *file, const char *path,
                                                 const blz_open_options *options);
@@ -90,11 +111,11 @@ BLZ_API int blz_file_close(blz_file *file);
  * now on (`rt` NULL: this thread's). -EINVAL: a pipe or a socket; -EBADF; -ENXIO: no runtime;
  * -ENOMEM. On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_file_from_fd(blz_file *file, blz_rt *rt, int fd);
+BLZ_API BLZ_NODISCARD int blz_file_from_fd(blz_file *file, blz_rt *rt, blz_sysfd fd);
 
 /* Gives the descriptor back to the caller. -EBUSY: operations are in flight; -EBADF. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_file_into_fd(blz_file *file);
+BLZ_API BLZ_NODISCARD int64_t blz_file_into_fd(blz_file *file);
 
 /* ---- Reading [task] ---- */
 
@@ -163,15 +184,16 @@ BLZ_API BLZ_NODISCARD blz_future *blz_file_set_len(blz_io *io, const blz_file *f
 
 /*
  * Reserves room on the disk, so that writing there cannot fail for want of it; the file becomes
- * longer if need be, unless `keep_len`. 0; -EOPNOTSUPP: this file system cannot; -ENOSPC.
+ * longer if need be, unless `keep_len`. 0; -ENOTSUP: this file system or OpenBSD cannot, FreeBSD and
+ * NetBSD cannot with `keep_len`; -ENOSPC.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_allocate(blz_io *io, const blz_file *file,
                                                     int64_t offset, int64_t len, bool keep_len);
 
 /*
  * Waits until everything that was written before is safe on the disk; sync_data leaves out what is
- * not needed to read it again, such as times. 0; -EIO: some of it is lost, and will not be reported
- * again.
+ * not needed to read it again, such as times. Of a directory: its entries, except on Windows, where
+ * that does nothing. 0; -EIO: some of it is lost, and will not be reported again.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_sync(blz_io *io, const blz_file *file);
 BLZ_API BLZ_NODISCARD blz_future *blz_file_sync_data(blz_io *io, const blz_file *file);
@@ -190,7 +212,10 @@ typedef enum blz_file_type {
     BLZ_FILE_BLOCK_DEVICE
 } blz_file_type;
 
-/* Times are nanoseconds since 1970, UTC; INT64_MIN: not known. */
+/*
+ * What is known of a file. Times are nanoseconds since 1970, UTC; INT64_MIN: not known. Windows has
+ * no owners, groups and special numbers of this kind: 0.
+ */
 typedef struct blz_metadata {
     blz_file_type type;
     unsigned mode; /* permissions, with the sticky and set-id bits: 07777 */
@@ -209,7 +234,7 @@ typedef struct blz_metadata {
 BLZ_API BLZ_NODISCARD blz_future *blz_file_metadata(blz_io *io, const blz_file *file,
                                                     blz_metadata *out);
 
-/* Changes the permissions. 0 [task] */
+/* Changes the permissions. 0; -ENOTSUP: Windows, beyond the permission to write. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_set_mode(blz_io *io, const blz_file *file,
                                                     unsigned mode);
 
@@ -235,8 +260,9 @@ typedef struct blz_file_lock_op {
 } blz_file_lock_op;
 
 /*
- * Locks the open file against other open files, of this process and others (flock(2)): exclusive,
- * or shared by all who lock it so. A lock that is held is changed, not atomically: it may be lost.
+ * Locks the open file against other open files, of this process and others (flock(2) on Unix):
+ * exclusive, or shared with all others that lock it shared. Programs that do not lock are not kept
+ * away, except on Windows. A lock that is held is changed, not atomically: it may be lost.
  * It ends with blz_file_unlock, or when the descriptor is closed. 0. Others that hold it are waited
  * for, by asking again every few milliseconds. Interruptible: -ECANCELED, and then this call has
  * not locked it. [task]
@@ -244,7 +270,7 @@ typedef struct blz_file_lock_op {
 BLZ_API BLZ_NODISCARD blz_future *blz_file_lock(blz_file_lock_op *op, const blz_file *file);
 BLZ_API BLZ_NODISCARD blz_future *blz_file_lock_shared(blz_file_lock_op *op, const blz_file *file);
 
-/* The same without waiting: -EWOULDBLOCK if another holds it. [task] */
+/* The same without waiting: -EAGAIN if another holds it. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_try_lock(blz_io *io, const blz_file *file);
 BLZ_API BLZ_NODISCARD blz_future *blz_file_try_lock_shared(blz_io *io, const blz_file *file);
 BLZ_API BLZ_NODISCARD blz_future *blz_file_unlock(blz_io *io, const blz_file *file);

@@ -16,7 +16,7 @@
  *
  * Each of these is one job for a thread of the blocking pool that does nothing but files, whatever
  * the backend. Paths are strings that end with a zero; they, and all memory given, must stay valid
- * until the operation is ready. Results are negative errnos as the system gives them, unless
+ * until the operation is ready. Results are negative errors as the system gives them, unless
  * something else is said.
  *
  * FIFOs and sockets are not files here: reading, writing and copying them is -EINVAL at once. (See
@@ -126,7 +126,10 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fs_link_metadata(blz_fs_op *op, const char
 /* 1: there is something, 0: there is nothing; or an error, and nothing is known. */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_exists(blz_fs_op *op, const char *path);
 
-/* Change permissions and times, as with files: 0. */
+/*
+ * Change permissions and times, as with files; symbolic links are followed: 0. -ENOTSUP:
+ * permissions on Windows, beyond the permission to write.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_set_mode(blz_fs_op *op, const char *path, unsigned mode);
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_set_times(blz_fs_op *op, const char *path,
                                                    int64_t accessed_ns, int64_t modified_ns);
@@ -137,7 +140,10 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fs_rename(blz_fs_op *op, const char *from,
 /* Removes a file or a symbolic link: 0; -EISDIR. */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_remove(blz_fs_op *op, const char *path);
 
-/* Another name for a file; a symbolic link with that text. 0 */
+/*
+ * Another name for a file; a symbolic link with that text. 0; -EPERM: a file system without them,
+ * or Windows without the privilege.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_hard_link(blz_fs_op *op, const char *path,
                                                    const char *name);
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_symlink(blz_fs_op *op, const char *text, const char *name);
@@ -189,7 +195,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_dir_next(blz_fs_op *op, blz_dir *dir, blz_
  * NULL: this thread's). 0; -ENOTDIR, -EBADF; -ENXIO: no runtime; -ENOMEM. On failure it is still
  * the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, int fd);
+BLZ_API BLZ_NODISCARD int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, blz_sysfd fd);
 
 /* Closes it; not while an operation is in flight. None is fine. [any thread] */
 BLZ_API void blz_dir_close(blz_dir *dir);
@@ -198,7 +204,7 @@ BLZ_API void blz_dir_close(blz_dir *dir);
 
 /*
  * A file without a name, to read and write, that is gone when it is closed: 0 and *file. `dir`
- * NULL: $TMPDIR, or /tmp. A program that has more privileges than its caller ignores $TMPDIR.
+ * NULL: the system's directory for such files; on Unix $TMPDIR, or /tmp. A program that has more privileges than its caller ignores $TMPDIR.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_temp_file(blz_fs_op *op, blz_file *file, const char *dir);
 
@@ -211,7 +217,10 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fs_temp_dir(blz_fs_op *op, blz_bytes *path
 
 /* ---- Changes ---- */
 
-/* What is waited for, and what is reported; the last three are reported to everyone. */
+/*
+ * What is waited for, and what is reported; the last three are reported to everyone. Not every
+ * system can tell everything: see blz_fs_watch_events.
+ */
 enum {
     BLZ_FS_MODIFIED = 0x1,   /* bytes were written, or cut off */
     BLZ_FS_WRITTEN = 0x2,    /* one that had it open to write has closed it */
@@ -240,8 +249,15 @@ typedef struct blz_fs_watch {
 } blz_fs_watch;
 
 /*
+ * The events that this system can tell, of BLZ_FS_ALL: all of them on Linux and FreeBSD 15, all but
+ * BLZ_FS_WRITTEN on macOS, the other BSDs and Windows. Windows watches directories only; the other
+ * BSDs do not tell names. [any thread]
+ */
+BLZ_API uint32_t blz_fs_watch_events(void);
+
+/*
  * Makes one that watches nothing (`rt` NULL: this thread's). 0, -ENXIO: no runtime, -ENOMEM,
- * -EMFILE: the system's limit of inotify(7). Closing it: not while a wait is in flight; none is
+ * -EMFILE: the system's limit. Closing it: not while a wait is in flight; none is
  * fine. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_fs_watch_new(blz_fs_watch *watch, blz_rt *rt);
@@ -249,7 +265,8 @@ BLZ_API void blz_fs_watch_close(blz_fs_watch *watch);
 
 /*
  * Watches a file, or a directory and what is directly in it, as well: its id. The same one again
- * changes what is waited for. -ENOENT, -ENOSPC: the system's limit. [task]
+ * changes what is waited for. Events that this system cannot tell are ignored; -EINVAL: none is left.
+ * -ENOENT, -ENOSPC: the system's limit. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_watch_add(blz_fs_op *op, blz_fs_watch *watch,
                                                    const char *path, uint32_t events);

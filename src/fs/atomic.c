@@ -3,7 +3,7 @@
  * Atomic writes: a new file `.blitz-RANDOM` beside the old one is filled, synced, and renamed; then
  * the directory is synced. A power cut at any moment leaves the old file or the new one.
  *
- * A process that is killed in between leaves its new file behind. The writer holds a lock (flock)
+ * A process that is killed in between leaves its new file behind. The writer holds a lock
  * on it until it is renamed, and the system drops that lock when the process ends. So a new file
  * without a lock has no writer, and blz_fs_remove_unfinished may remove it. A writer whose file was
  * removed before it was locked begins again with another name.
@@ -12,15 +12,10 @@
 
 #include "base/alloc.h"
 #include "sched/sched.h"
+#include "system/dir.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+#include <blitz/error.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define PREFIX ".blitz-"
 
@@ -29,47 +24,40 @@ enum { PREFIX_LEN = sizeof PREFIX - 1 };
 /* ---- writing ---- */
 
 /* Opens the directory of a path, and finds the name in it. */
-static int open_parent(const blz_fs_op *op, const char **name)
+static int64_t open_parent(const blz_fs_op *op, const char **name)
 {
     const blz_allocator *allocator = blz__rt_allocator(op->rt);
-    const char *slash = strrchr(op->path, '/');
-    size_t len = slash ? (size_t)(slash - op->path) : 0;
+    size_t len = strlen(op->path);
     char *dir;
-    int fd;
+    int64_t fd;
 
-    *name = slash ? slash + 1 : op->path;
+    while (len > 0 && !blz__path_is_separator(op->path[len - 1]))
+        len--;
+    *name = op->path + len;
     if (**name == '\0')
         return -EISDIR;
-    if (!slash)
-        return blz__open_at(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY, 0);
-    dir = blz__alloc(allocator, len + 2, 1);
+    if (len == 0)
+        return blz__open_dir(".");
+    dir = blz__alloc(allocator, len + 1, 1);
     if (!dir)
         return -ENOMEM;
-    memcpy(dir, op->path, len + 1); /* with the slash: it may be all there is */
-    dir[len + 1] = '\0';
-    fd = blz__open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
-    blz__free(allocator, dir, len + 2, 1);
+    memcpy(dir, op->path, len); /* with the separator: it may be all there is */
+    dir[len] = '\0';
+    fd = blz__open_dir(dir);
+    blz__free(allocator, dir, len + 1, 1);
     return fd;
 }
 
-static int64_t sync_fd(int fd)
+enum { SET_USER_ID = 04000, SET_GROUP_ID = 02000 };
+
+unsigned blz__mode_for(const blz_metadata *of, const blz_metadata *other)
 {
-    int rc;
+    unsigned mode = of->mode;
 
-    do
-        rc = fsync(fd);
-    while (rc < 0 && errno == EINTR);
-    return rc < 0 ? -errno : 0;
-}
-
-mode_t blz__mode_for(const struct stat *of, const struct stat *other)
-{
-    mode_t mode = of->st_mode & 07777;
-
-    if (of->st_uid != other->st_uid)
-        mode &= ~(mode_t)(S_ISUID | S_ISGID);
-    if (of->st_gid != other->st_gid)
-        mode &= ~(mode_t)S_ISGID;
+    if (of->uid != other->uid)
+        mode &= ~(unsigned)(SET_USER_ID | SET_GROUP_ID);
+    if (of->gid != other->gid)
+        mode &= ~(unsigned)SET_GROUP_ID;
     return mode;
 }
 
@@ -77,51 +65,55 @@ mode_t blz__mode_for(const struct stat *of, const struct stat *other)
  * 1 and the old file, or 0 if there is no regular one. If its permissions cannot be found out it
  * may be one that others must not read, and that is an error.
  */
-static int find_old(int dir, const char *name, struct stat *old)
+static int find_old(blz_sysfd dir, const char *name, blz_metadata *old)
 {
-    if (fstatat(dir, name, old, 0) < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
-    return S_ISREG(old->st_mode);
+    int rc = blz__path_metadata(dir, name, true, old);
+
+    if (rc < 0)
+        return rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP ? 0 : rc;
+    return old->type == BLZ_FILE_REGULAR;
 }
 
-static int copy_mode(int fd, const struct stat *old)
+static int copy_mode(blz_sysfd fd, const blz_metadata *old)
 {
-    struct stat st;
+    blz_metadata about;
+    int rc = blz__file_metadata(fd, &about);
 
-    return fstat(fd, &st) < 0 || fchmod(fd, blz__mode_for(old, &st)) < 0 ? -errno : 0;
+    return rc < 0 ? rc : blz__file_set_mode(fd, blz__mode_for(old, &about));
 }
 
 /* All of the new file, on the disk. Its permissions come last: writing takes some of them away. */
-static int64_t fill_new(const blz_fs_op *op, int fd, const struct stat *old)
+static int64_t fill_new(const blz_fs_op *op, blz_sysfd fd, const blz_metadata *old)
 {
     int64_t rc = blz__write_fully(op, fd, op->data, op->len);
 
     if (rc == 0 && old)
         rc = copy_mode(fd, old);
-    return rc == 0 ? sync_fd(fd) : rc;
+    return rc == 0 ? blz__file_sync(fd, false) : rc;
 }
 
 /* Locks a new file. False: it has been removed, or is going to be. */
-static bool lock_new(int fd)
+static bool lock_new(blz_sysfd fd)
 {
-    struct stat st;
+    blz_metadata about;
+    int rc = blz__file_lock(fd, FILE_LOCK_EXCLUSIVE);
 
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return errno != EWOULDBLOCK; /* a file system without locks */
-    return fstat(fd, &st) < 0 || st.st_nlink > 0;
+    if (rc < 0)
+        return rc != -EAGAIN; /* a file system without locks */
+    return blz__file_metadata(fd, &about) < 0 || about.links > 0;
 }
 
 /* A new file that is locked, and its name behind the prefix. */
-static int open_new(int dir, char *name, unsigned mode)
+static int64_t open_new(blz_sysfd dir, char *name, unsigned mode)
 {
-    int fd;
+    int64_t fd;
 
     do {
         blz__random_name(name + PREFIX_LEN);
-        fd = blz__open_at(dir, name, O_WRONLY | O_CREAT | O_EXCL, mode);
-        if (fd >= 0 && !lock_new(fd)) {
-            unlinkat(dir, name, 0);
-            close(fd);
+        fd = blz__file_open(dir, name, OPEN_WRITE | OPEN_CREATE_NEW, mode);
+        if (fd >= 0 && !lock_new((blz_sysfd)fd)) {
+            (void)blz__path_remove(dir, name);
+            (void)blz__file_close((blz_sysfd)fd);
             fd = -EEXIST;
         }
     } while (fd == -EEXIST);
@@ -129,12 +121,12 @@ static int open_new(int dir, char *name, unsigned mode)
 }
 
 /* The error of a close would be no news after a sync, and the lock is kept over the rename. */
-static int64_t replace(const blz_fs_op *op, int dir, const char *name)
+static int64_t replace(const blz_fs_op *op, blz_sysfd dir, const char *name)
 {
     char temp[PREFIX_LEN + RANDOM_NAME] = PREFIX;
-    struct stat old;
-    int fd, is_old = find_old(dir, name, &old);
-    int64_t rc;
+    blz_metadata old;
+    int is_old = find_old(dir, name, &old);
+    int64_t fd, rc;
 
     if (is_old < 0)
         return is_old;
@@ -142,27 +134,26 @@ static int64_t replace(const blz_fs_op *op, int dir, const char *name)
     fd = open_new(dir, temp, is_old ? 0600 : 0666);
     if (fd < 0)
         return fd;
-    rc = fill_new(op, fd, is_old ? &old : NULL);
+    rc = fill_new(op, (blz_sysfd)fd, is_old ? &old : NULL);
     if (rc == 0 && fs_is_cancelled(op))
         rc = -ECANCELED;
-    if (rc == 0 && renameat(dir, temp, dir, name) < 0)
-        rc = -errno;
+    if (rc == 0)
+        rc = blz__path_rename(dir, temp, dir, name);
     if (rc < 0)
-        unlinkat(dir, temp, 0);
-    close(fd);
-    return rc < 0 ? rc : sync_fd(dir);
+        (void)blz__path_remove(dir, temp);
+    (void)blz__file_close((blz_sysfd)fd);
+    return rc < 0 ? rc : blz__file_sync(dir, false);
 }
 
 static int64_t write_atomic_run(blz_fs_op *op)
 {
     const char *name;
-    int dir = open_parent(op, &name);
-    int64_t rc;
+    int64_t dir = open_parent(op, &name), rc;
 
     if (dir < 0)
         return dir;
-    rc = replace(op, dir, name);
-    close(dir);
+    rc = replace(op, (blz_sysfd)dir, name);
+    (void)blz__file_close((blz_sysfd)dir);
     return rc;
 }
 
@@ -186,40 +177,55 @@ static bool is_new_name(const char *name)
 }
 
 /* Whether it is a file that no writer has locked. The lock of `fd` keeps writers away. */
-static bool has_no_writer(int fd)
+static bool has_no_writer(blz_sysfd fd)
 {
-    struct stat st;
+    blz_metadata about;
 
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flock(fd, LOCK_SH | LOCK_NB) == 0;
+    return blz__file_metadata(fd, &about) == 0 && about.type == BLZ_FILE_REGULAR &&
+           blz__file_lock(fd, FILE_LOCK_SHARED) == 0;
 }
 
 /* 1: it was removed; 0: it was not. One that this user may not open is left alone. */
-static int64_t remove_one(int dir, const char *name)
+static int64_t remove_one(blz_sysfd dir, const char *name)
 {
-    int fd = blz__open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    int64_t rc = 0;
+    int64_t fd = blz__file_open(dir, name, OPEN_READ | OPEN_NO_FOLLOW, 0);
+    int rc = 0;
 
     if (fd < 0)
         return 0;
-    if (has_no_writer(fd))
-        rc = unlinkat(dir, name, 0) == 0 ? 1 : errno == ENOENT ? 0 : -errno;
-    close(fd);
+    if (has_no_writer((blz_sysfd)fd)) {
+        rc = blz__path_remove(dir, name);
+        rc = rc == 0 ? 1 : rc == -ENOENT ? 0 : rc;
+    }
+    (void)blz__file_close((blz_sysfd)fd);
     return rc;
 }
 
-static int64_t remove_all(const blz_fs_op *op, DIR *list)
+/* How many of a batch were removed. */
+static int64_t remove_of_batch(blz_sysfd dir, const void *batch, size_t len)
 {
-    const struct dirent *entry;
+    blz_dir_entry entry;
+    int64_t removed = 0, rc;
+    size_t used = 0;
+
+    while (blz__dir_take(batch, len, &used, &entry)) {
+        rc = is_new_name(entry.name) ? remove_one(dir, entry.name) : 0;
+        if (rc < 0)
+            return rc;
+        removed += rc;
+    }
+    return removed;
+}
+
+static int64_t remove_all(const blz_fs_op *op, blz_sysfd dir, void *batch)
+{
     int64_t removed = 0, rc;
 
     for (;;) {
-        if (fs_is_cancelled(op))
-            return -ECANCELED;
-        errno = 0;
-        entry = readdir(list);
-        if (!entry)
-            return errno ? -errno : removed;
-        rc = is_new_name(entry->d_name) ? remove_one(dirfd(list), entry->d_name) : 0;
+        int64_t len = fs_is_cancelled(op) ? -ECANCELED : blz__dir_fetch(dir, batch, DIR_BATCH);
+        if (len <= 0)
+            return len < 0 ? len : removed;
+        rc = remove_of_batch(dir, batch, (size_t)len);
         if (rc < 0)
             return rc;
         removed += rc;
@@ -228,20 +234,18 @@ static int64_t remove_all(const blz_fs_op *op, DIR *list)
 
 static int64_t remove_unfinished_run(blz_fs_op *op)
 {
-    int fd = blz__open_at(AT_FDCWD, op->path, O_RDONLY | O_DIRECTORY, 0);
-    DIR *list;
-    int64_t rc;
+    const blz_allocator *allocator = blz__rt_allocator(op->rt);
+    int64_t fd = blz__open_dir(op->path), rc = -ENOMEM;
+    void *batch;
 
     if (fd < 0)
         return fd;
-    list = fdopendir(fd);
-    if (!list) {
-        rc = -errno;
-        close(fd);
-        return rc;
+    batch = blz__alloc(allocator, DIR_BATCH, DIR_BATCH_ALIGN);
+    if (batch) {
+        rc = remove_all(op, (blz_sysfd)fd, batch);
+        blz__free(allocator, batch, DIR_BATCH, DIR_BATCH_ALIGN);
     }
-    rc = remove_all(op, list);
-    closedir(list);
+    (void)blz__file_close((blz_sysfd)fd);
     return rc;
 }
 

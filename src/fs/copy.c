@@ -1,54 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copying a file: shares the blocks if the file system can (FICLONE), or lets the kernel copy
- * (copy_file_range), or reads and writes. The second is not to be had between some file systems,
- * and gives nothing for files that have no length, such as those of /proc.
+ * Copying a file: shares the blocks if the file system can, or lets the system copy, or reads and
+ * writes. The second is not to be had between some file systems, and gives nothing for files that
+ * have no length, such as those of /proc.
  */
 #include "fs/path.h"
 
 #include "base/alloc.h"
 #include "sched/sched.h"
+#include "system/transfer.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <blitz/error.h>
 
-enum { KERNEL_PIECE = 64 << 20, BUFFER = 128 << 10 };
+enum { SYSTEM_PIECE = 64 << 20, BUFFER = 128 << 10 };
 
-/* The number of bytes; -EOPNOTSUPP: nothing has been copied, and the kernel does not want to. */
-static int64_t copy_in_kernel(const blz_fs_op *op, int from, int to)
+/* Of the first piece: an error that reading and writing would meet again. */
+static bool is_final(int64_t error)
+{
+    return error == -EIO || error == -ENOSPC || error == -EDQUOT;
+}
+
+/* The number of bytes; -ENOTSUP: nothing has been copied, and the system does not want to. */
+static int64_t copy_by_system(const blz_fs_op *op, blz_sysfd from, blz_sysfd to)
 {
     int64_t all = 0;
 
     for (;;) {
-        ssize_t n;
+        int64_t n;
         if (fs_is_cancelled(op))
             return -ECANCELED;
-        n = copy_file_range(from, NULL, to, NULL, KERNEL_PIECE, 0);
+        n = blz__transfer_copy(from, to, SYSTEM_PIECE);
         if (n == 0)
-            return all > 0 ? all : -EOPNOTSUPP;
-        if (n < 0 && errno != EINTR)
-            return all > 0 || errno == EIO || errno == ENOSPC || errno == EDQUOT ? -errno
-                                                                                 : -EOPNOTSUPP;
-        all += n > 0 ? n : 0;
+            return all > 0 ? all : -ENOTSUP;
+        if (n < 0)
+            return all > 0 || is_final(n) ? n : -ENOTSUP;
+        all += n;
     }
 }
 
-static int64_t copy_with(const blz_fs_op *op, int from, int to, char *buf)
+static int64_t copy_with(const blz_fs_op *op, blz_sysfd from, blz_sysfd to, char *buf)
 {
     int64_t all = 0, rc;
 
     for (;;) {
-        ssize_t n = read(from, buf, BUFFER);
-        if (n == 0)
-            return all;
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n < 0)
-            continue;
+        int64_t n = blz__read_some(from, buf, BUFFER);
+        if (n <= 0)
+            return n < 0 ? n : all;
         rc = blz__write_fully(op, to, buf, (size_t)n);
         if (rc < 0)
             return rc;
@@ -56,7 +53,7 @@ static int64_t copy_with(const blz_fs_op *op, int from, int to, char *buf)
     }
 }
 
-static int64_t copy_by_hand(const blz_fs_op *op, int from, int to)
+static int64_t copy_by_hand(const blz_fs_op *op, blz_sysfd from, blz_sysfd to)
 {
     const blz_allocator *allocator = blz__rt_allocator(op->rt);
     char *buf = blz__alloc(allocator, BUFFER, 64);
@@ -69,69 +66,72 @@ static int64_t copy_by_hand(const blz_fs_op *op, int from, int to)
     return rc;
 }
 
-static int64_t copy_bytes(const blz_fs_op *op, int from, int to, int64_t size)
+static int64_t copy_bytes(const blz_fs_op *op, blz_sysfd from, blz_sysfd to, int64_t size)
 {
     int64_t n;
 
-    if (size > 0 && ioctl(to, FICLONE, from) == 0)
+    if (size > 0 && blz__transfer_clone(from, to) == 0)
         return size;
-    n = copy_in_kernel(op, from, to);
-    return n == -EOPNOTSUPP ? copy_by_hand(op, from, to) : n;
+    n = copy_by_system(op, from, to);
+    return n == -ENOTSUP ? copy_by_hand(op, from, to) : n;
 }
 
 /* Empties the file that is copied to, once it is known to be another one. */
-static int64_t copy_between(const blz_fs_op *op, int from, int to, const struct stat *source)
+static int64_t copy_between(const blz_fs_op *op, blz_sysfd from, blz_sysfd to,
+                            const blz_metadata *source)
 {
-    struct stat target;
-    mode_t mode;
-    int64_t n;
+    blz_metadata target;
+    unsigned mode;
+    int64_t n = blz__file_metadata(to, &target);
 
-    if (fstat(to, &target) < 0)
-        return -errno;
-    if (source->st_dev == target.st_dev && source->st_ino == target.st_ino)
+    if (n < 0)
+        return n;
+    if (source->device == target.device && source->inode == target.inode)
         return -EINVAL;
-    if (!S_ISREG(target.st_mode))
-        return copy_bytes(op, from, to, source->st_size);
-    if (ftruncate(to, 0) < 0 || fchmod(to, source->st_mode & 0777) < 0)
-        return -errno;
-    n = copy_bytes(op, from, to, source->st_size);
+    if (target.type != BLZ_FILE_REGULAR)
+        return copy_bytes(op, from, to, source->size);
+    n = blz__file_set_len(to, 0);
+    if (n == 0)
+        n = blz__file_set_mode(to, source->mode & 0777);
+    if (n == 0)
+        n = copy_bytes(op, from, to, source->size);
     mode = blz__mode_for(source, &target);
     /* last: writing takes the upper bits away, and a part of a program must not have them */
-    if (n >= 0 && mode > 0777 && fchmod(to, mode) < 0)
-        return -errno;
+    if (n >= 0 && mode > 0777) {
+        int rc = blz__file_set_mode(to, mode);
+        return rc < 0 ? rc : n;
+    }
     return n;
 }
 
-static int64_t copy_from(const blz_fs_op *op, int from)
+static int64_t copy_from(const blz_fs_op *op, blz_sysfd from)
 {
-    struct stat source;
-    int64_t rc;
-    int to;
+    blz_open_options how = {.write = true, .create = true, .mode = 0600};
+    blz_metadata source;
+    int64_t rc = blz__file_metadata(from, &source), to;
+    int closed;
 
-    if (fstat(from, &source) < 0)
-        return -errno;
-    if (!S_ISREG(source.st_mode))
+    if (rc < 0)
+        return rc;
+    if (source.type != BLZ_FILE_REGULAR)
         return -EINVAL;
     /* until it has the permissions of the other one, nobody else may open it */
-    to =
-        blz__open_path(op->other, &(blz_open_options){.write = true, .create = true, .mode = 0600});
+    to = blz__open_path(op->other, &how);
     if (to < 0)
         return to;
-    rc = copy_between(op, from, to, &source);
-    if (close(to) < 0 && rc >= 0 && errno != EINTR)
-        rc = -errno;
-    return rc;
+    rc = copy_between(op, from, (blz_sysfd)to, &source);
+    closed = blz__file_close((blz_sysfd)to);
+    return rc >= 0 && closed < 0 ? closed : rc;
 }
 
 static int64_t copy_run(blz_fs_op *op)
 {
-    int from = blz__open_path(op->path, &(blz_open_options){.read = true});
-    int64_t rc;
+    int64_t from = blz__open_path(op->path, &(blz_open_options){.read = true}), rc;
 
     if (from < 0)
         return from;
-    rc = copy_from(op, from);
-    close(from);
+    rc = copy_from(op, (blz_sysfd)from);
+    (void)blz__file_close((blz_sysfd)from);
     return rc;
 }
 

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listing a directory. The kernel fills a buffer with entries, on a thread of the pool; the task
+ * Listing a directory. The system fills a buffer with entries, on a thread of the pool; the task
  * takes them out of it one by one, and goes to the pool again when it is empty.
  */
 #include "fs/path.h"
 
 #include "base/alloc.h"
 #include "sched/sched.h"
+#include "system/dir.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { BATCH = 32 << 10 };
+#include <blitz/error.h>
 
 /* What blz_dir is. */
 struct dir {
-    char *batch; /* NULL: none */
-    uint32_t used, len;
-    int fd;
+    void *batch; /* NULL: none */
+    size_t used, len;
+    blz_sysfd fd;
     bool ended;
     blz_allocator allocator;
 };
@@ -32,8 +26,8 @@ static void close_dir(struct dir *dir)
 {
     if (!dir->batch)
         return;
-    close(dir->fd);
-    blz__free(&dir->allocator, dir->batch, BATCH, _Alignof(struct dirent64));
+    (void)blz__file_close(dir->fd);
+    blz__free(&dir->allocator, dir->batch, DIR_BATCH, DIR_BATCH_ALIGN);
     *dir = (struct dir){.batch = NULL};
 }
 
@@ -45,22 +39,23 @@ void blz_dir_close(blz_dir *public)
 /* ---- opening ---- */
 
 /* 0, or -ENOMEM. */
-static int begin_list(struct dir *dir, const blz_allocator *allocator, int fd)
+static int begin_list(struct dir *dir, const blz_allocator *allocator, blz_sysfd fd)
 {
     *dir = (struct dir){.fd = fd, .allocator = *allocator};
-    dir->batch = blz__alloc(&dir->allocator, BATCH, _Alignof(struct dirent64));
+    dir->batch = blz__alloc(&dir->allocator, DIR_BATCH, DIR_BATCH_ALIGN);
     return dir->batch ? 0 : -ENOMEM;
 }
 
 static int64_t open_run(blz_fs_op *op)
 {
-    int fd = blz__open_at(AT_FDCWD, op->path, O_RDONLY | O_DIRECTORY, 0), rc;
+    int64_t fd = blz__open_dir(op->path);
+    int rc;
 
     if (fd < 0)
         return fd;
-    rc = begin_list(op->out, blz__rt_allocator(op->rt), fd);
+    rc = begin_list(op->out, blz__rt_allocator(op->rt), (blz_sysfd)fd);
     if (rc < 0)
-        close(fd);
+        (void)blz__file_close((blz_sysfd)fd);
     return rc;
 }
 
@@ -80,73 +75,36 @@ blz_future *blz_dir_open(blz_fs_op *op, blz_dir *dir, const char *path)
     return &op->future;
 }
 
-int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, int fd)
+int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, blz_sysfd fd)
 {
-    struct stat st;
+    blz_metadata about;
+    int rc;
 
     *dir = (blz_dir){{0}};
     if (!rt)
         rt = blz_rt_current();
     if (!rt)
         return -ENXIO;
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    if (!S_ISDIR(st.st_mode))
+    rc = blz__file_metadata(fd, &about);
+    if (rc < 0)
+        return rc;
+    if (about.type != BLZ_FILE_DIRECTORY)
         return -ENOTDIR;
     return begin_list((struct dir *)dir, blz__rt_allocator(rt), fd);
 }
 
 /* ---- the entries ---- */
 
-static blz_file_type type_of(unsigned char type)
-{
-    switch (type) {
-    case DT_REG:
-        return BLZ_FILE_REGULAR;
-    case DT_DIR:
-        return BLZ_FILE_DIRECTORY;
-    case DT_LNK:
-        return BLZ_FILE_SYMLINK;
-    case DT_FIFO:
-        return BLZ_FILE_FIFO;
-    case DT_SOCK:
-        return BLZ_FILE_SOCKET;
-    case DT_CHR:
-        return BLZ_FILE_CHAR_DEVICE;
-    case DT_BLK:
-        return BLZ_FILE_BLOCK_DEVICE;
-    default:
-        return BLZ_FILE_UNKNOWN;
-    }
-}
-
-/* False: the batch is empty. */
-static bool take_entry(struct dir *dir, blz_dir_entry *out)
-{
-    while (dir->used < dir->len) {
-        const struct dirent64 *e = (const struct dirent64 *)(const void *)(dir->batch + dir->used);
-        dir->used += e->d_reclen;
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        *out = (blz_dir_entry){e->d_name, type_of(e->d_type), e->d_ino};
-        return true;
-    }
-    return false;
-}
-
 /* 1: there are more; 0: there are none. */
 static int64_t fetch_run(blz_fs_op *op)
 {
     struct dir *dir = op->out;
-    ssize_t n;
+    int64_t n = blz__dir_fetch(dir->fd, dir->batch, DIR_BATCH);
 
-    do
-        n = getdents64(dir->fd, dir->batch, BATCH);
-    while (n < 0 && errno == EINTR);
     if (n < 0)
-        return -errno;
+        return n;
     dir->used = 0;
-    dir->len = (uint32_t)n;
+    dir->len = (size_t)n;
     dir->ended = n == 0;
     return n > 0;
 }
@@ -162,7 +120,8 @@ static blz_poll next_poll(blz_future *self, blz_cx *cx)
                 return blz_future_done(self, -EBADF);
             if (!blz_coop_take(cx))
                 return BLZ_PENDING;
-            if (take_entry(dir, (blz_dir_entry *)(uintptr_t)op->data))
+            if (blz__dir_take(dir->batch, dir->len, &dir->used,
+                              (blz_dir_entry *)(uintptr_t)op->data))
                 return blz_future_done(self, 1);
             if (dir->ended)
                 return blz_future_done(self, 0);

@@ -5,10 +5,6 @@
 #include "fs/file.h"
 #include "stream/stream.h"
 
-#include <errno.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 /* Negative ones are refused by the system, but for the one that means the position. */
 static uint64_t checked(int64_t offset)
 {
@@ -123,16 +119,12 @@ STREAM_OF_HANDLE(file, blz_file, STREAM_FILE, end_writing);
 
 int64_t blz_file_seek(const blz_file *file, int64_t offset, int whence)
 {
-    int fd;
-    off_t at;
+    int fd = blz__fd_acquire(file_ref(file));
+    int64_t at;
 
-    if (whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END)
-        return -EINVAL;
-    fd = blz__fd_acquire(file_ref(file));
     if (fd < 0)
         return fd;
-    at = lseek(fd, offset, whence);
-    at = at < 0 ? -errno : at;
+    at = blz__file_seek(fd, offset, whence);
     blz__fd_release(file_ref(file));
     return at;
 }

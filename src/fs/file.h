@@ -5,10 +5,9 @@
 
 #include "fs/fs.h"
 #include "io/io.h"
+#include "system/file.h"
 
 #include <blitz/look.h>
-
-#include <time.h>
 
 /* Kinds beyond those that the ring knows (IO_FILE_READ and on). */
 enum {
@@ -18,10 +17,10 @@ enum {
     FILE_METADATA,             /* buf: blz_metadata * */
     FILE_SET_MODE,             /* len */
     FILE_SET_TIMES,            /* offset: accessed; len: modified */
-    FILE_LOCK                  /* len: LOCK_SH and so on */
+    FILE_LOCK                  /* len: FILE_LOCK_SHARED and so on */
 };
 
-#define FILE_POSITION UINT64_MAX /* as an offset: the file's own */
+#define FILE_POSITION ((uint64_t)FILE_AT_POSITION)
 
 #define file_ref(handle)         ((const blz__fd_ref *)(const void *)(handle))
 #define file_mutable_ref(handle) ((blz__fd_ref *)(void *)(handle))
@@ -44,27 +43,25 @@ void blz__file_look(const blz_future *self, blz_look *look);
 
 /* ---- file_call.c ---- */
 
-/* Carries out one piece on a thread that may wait: the result, or a negative errno. */
-int64_t blz__file_call(const struct io *io, int fd);
+/* May wait: carries out one piece. The result, or a negative error. [pool] */
+int64_t blz__file_call(const struct io *io, blz_sysfd fd);
 
-/* The same without waiting; -EAGAIN: cannot be done so. [task] */
-int64_t blz__file_try(const struct io *io, int fd);
+/* Carries out one piece without waiting; -EAGAIN: cannot be done so. [task] */
+int64_t blz__file_try(const struct io *io, blz_sysfd fd);
 
 /* ---- open.c ---- */
 
-/* Opens: the descriptor, or an error. `cached`: does not wait, or gives -EAGAIN. */
-int blz__open_run(int dir, const char *path, uint64_t how, bool cached);
-
-/* Options as one number, see open.c; all ones: makes no sense. */
+/*
+ * Options as one number: flags of system/file.h in the lower half, the mode of a new file in the
+ * upper one. OPEN_NONSENSE: options that contradict each other.
+ */
+#define OPEN_NONSENSE UINT64_MAX
 uint64_t blz__open_how(const blz_open_options *options);
 
-/* ---- metadata.c ---- */
+/* May wait: opens a file as that number says: its descriptor, or a negative error. [pool] */
+int64_t blz__open_run(blz_sysfd at, const char *path, uint64_t how);
 
-/* 0 or a negative errno; `flags`: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH. */
-int blz__metadata_get(int dir, const char *path, int flags, blz_metadata *out);
-
-/* What utimensat wants. */
-
-void blz__times_make(struct timespec times[2], int64_t accessed_ns, int64_t modified_ns);
+/* Opens a file without waiting; -EAGAIN: cannot be done so. [task] */
+int64_t blz__open_try(blz_sysfd at, const char *path, uint64_t how);
 
 #endif

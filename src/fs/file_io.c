@@ -17,8 +17,7 @@
 
 #include "blocking/blocking.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <blitz/error.h>
 
 /* More `flags` of struct io. */
 enum { FILE_IN_RING = 0x40, FILE_IN_POOL = 0x80 };
@@ -34,9 +33,9 @@ blz_future *blz__file_init(blz_io *public, const blz_future_ops *ops, unsigned k
     return &io->op.future;
 }
 
-static int fd_of(const struct io *io)
+static blz_sysfd fd_of(const struct io *io)
 {
-    return io->fd ? io->fd->fd : AT_FDCWD;
+    return io->fd ? io->fd->fd : FILE_CURRENT_DIR;
 }
 
 /* ---- the pool ---- */

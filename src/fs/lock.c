@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locks of files. flock(2) can wait, but a thread that waits in it cannot be called back, and each
- * would be one less for all other files; the system has no other way to wait for a lock. So the
+ * Locks of files. Systems can wait for a lock, but a thread that waits cannot be called back, and
+ * each would be one less for all other files; there is no other way to wait for a lock. So the
  * lock is asked for again and again, after pauses that double from 1 ms to 32 ms.
  */
 #include <blitz/file.h>
 
 #include "fs/file.h"
 
-#include <errno.h>
-#include <sys/file.h>
+#include <blitz/error.h>
 
 static blz_future *lock_init(blz_io *io, const blz_file *file, const blz_future_ops *ops, int how)
 {
@@ -19,19 +18,19 @@ static blz_future *lock_init(blz_io *io, const blz_file *file, const blz_future_
 blz_future *blz_file_try_lock(blz_io *io, const blz_file *file)
 {
     static const blz_future_ops ops = FILE_OP("file_try_lock");
-    return lock_init(io, file, &ops, LOCK_EX | LOCK_NB);
+    return lock_init(io, file, &ops, FILE_LOCK_EXCLUSIVE);
 }
 
 blz_future *blz_file_try_lock_shared(blz_io *io, const blz_file *file)
 {
     static const blz_future_ops ops = FILE_OP("file_try_lock_shared");
-    return lock_init(io, file, &ops, LOCK_SH | LOCK_NB);
+    return lock_init(io, file, &ops, FILE_LOCK_SHARED);
 }
 
 blz_future *blz_file_unlock(blz_io *io, const blz_file *file)
 {
     static const blz_future_ops ops = FILE_OP("file_unlock");
-    return lock_init(io, file, &ops, LOCK_UN);
+    return lock_init(io, file, &ops, FILE_UNLOCK);
 }
 
 /* ---- waiting ---- */
@@ -44,8 +43,9 @@ static void lock_ask(blz_file_lock_op *op, uint32_t state)
 {
     op->state = state;
     op->future.child = state == LOCK_UNDOES ? blz_file_unlock(&op->io, &op->file)
-                       : op->how == LOCK_EX ? blz_file_try_lock(&op->io, &op->file)
-                                            : blz_file_try_lock_shared(&op->io, &op->file);
+                       : op->how == FILE_LOCK_EXCLUSIVE
+                           ? blz_file_try_lock(&op->io, &op->file)
+                           : blz_file_try_lock_shared(&op->io, &op->file);
 }
 
 static void lock_pause(blz_file_lock_op *op)
@@ -75,12 +75,12 @@ static blz_poll lock_poll(blz_future *self, blz_cx *cx)
             return lock_done(op, -ECANCELED);
         if (op->state == LOCK_ASKS && result == 0 && io_was_cancelled(&op->io))
             lock_ask(op, LOCK_UNDOES); /* nobody would know that it is locked */
-        else if (op->state == LOCK_ASKS && result == -EWOULDBLOCK && !io_was_cancelled(&op->io))
+        else if (op->state == LOCK_ASKS && result == -EAGAIN && !io_was_cancelled(&op->io))
             lock_pause(op);
         else if (op->state == LOCK_PAUSES && result == 0)
             lock_ask(op, LOCK_ASKS);
         else
-            return lock_done(op, result == -EWOULDBLOCK ? -ECANCELED : result);
+            return lock_done(op, result == -EAGAIN ? -ECANCELED : result);
     }
 }
 
@@ -118,10 +118,10 @@ static blz_future *lock_wait(blz_file_lock_op *op, const blz_file *file, uint32_
 
 blz_future *blz_file_lock(blz_file_lock_op *op, const blz_file *file)
 {
-    return lock_wait(op, file, LOCK_EX);
+    return lock_wait(op, file, FILE_LOCK_EXCLUSIVE);
 }
 
 blz_future *blz_file_lock_shared(blz_file_lock_op *op, const blz_file *file)
 {
-    return lock_wait(op, file, LOCK_SH);
+    return lock_wait(op, file, FILE_LOCK_SHARED);
 }

@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on paths that are one system call, more or less. */
+/* Operations on paths that are one function of system/path.h. */
 #include "fs/path.h"
 
 #include "base/alloc.h"
 #include "sched/sched.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static int64_t result_of(int rc)
-{
-    return rc < 0 ? -errno : 0;
-}
-
 /* Defines blz_fs_NAME(op, path) as one call. */
 #define PATH_CALL(name, call)                                                          \
     static int64_t name##_run(blz_fs_op *op)                                           \
     {                                                                                  \
-        return result_of(call);                                                        \
+        return (call);                                                                 \
     }                                                                                  \
     blz_future *blz_fs_##name(blz_fs_op *op, const char *path)                         \
     {                                                                                  \
@@ -35,7 +21,7 @@ static int64_t result_of(int rc)
 #define PATHS_CALL(name, call)                                                         \
     static int64_t name##_run(blz_fs_op *op)                                           \
     {                                                                                  \
-        return result_of(call);                                                        \
+        return (call);                                                                 \
     }                                                                                  \
     blz_future *blz_fs_##name(blz_fs_op *op, const char *path, const char *other)      \
     {                                                                                  \
@@ -49,7 +35,7 @@ static int64_t result_of(int rc)
 #define MODE_CALL(name, call)                                                          \
     static int64_t name##_run(blz_fs_op *op)                                           \
     {                                                                                  \
-        return result_of(call);                                                        \
+        return (call);                                                                 \
     }                                                                                  \
     blz_future *blz_fs_##name(blz_fs_op *op, const char *path, unsigned mode)          \
     {                                                                                  \
@@ -59,19 +45,20 @@ static int64_t result_of(int rc)
         return &op->future;                                                            \
     }
 
-PATH_CALL(remove, unlink(op->path))
-PATH_CALL(remove_dir, rmdir(op->path))
-PATHS_CALL(rename, rename(op->path, op->other))
-PATHS_CALL(hard_link, link(op->path, op->other))
-PATHS_CALL(symlink, symlink(op->path, op->other))
-MODE_CALL(set_mode, chmod(op->path, (mode_t)op->number[0]))
-MODE_CALL(create_dir, mkdir(op->path, (mode_t)op->number[0]))
+PATH_CALL(remove, blz__path_remove(FILE_CURRENT_DIR, op->path))
+PATH_CALL(remove_dir, blz__path_remove_dir(FILE_CURRENT_DIR, op->path))
+PATH_CALL(exists, blz__path_exists(FILE_CURRENT_DIR, op->path))
+PATHS_CALL(rename, blz__path_rename(FILE_CURRENT_DIR, op->path, FILE_CURRENT_DIR, op->other))
+PATHS_CALL(hard_link, blz__path_link(op->path, op->other))
+PATHS_CALL(symlink, blz__path_symlink(op->path, op->other))
+MODE_CALL(set_mode, blz__path_set_mode(op->path, (unsigned)op->number[0]))
+MODE_CALL(create_dir, blz__path_create_dir(op->path, (unsigned)op->number[0]))
 
 /* ---- asking ---- */
 
 static int64_t metadata_run(blz_fs_op *op)
 {
-    return blz__metadata_get(AT_FDCWD, op->path, (int)op->number[0], op->out);
+    return blz__path_metadata(FILE_CURRENT_DIR, op->path, op->number[0], op->out);
 }
 
 blz_future *blz_fs_metadata(blz_fs_op *op, const char *path, blz_metadata *out)
@@ -80,6 +67,7 @@ blz_future *blz_fs_metadata(blz_fs_op *op, const char *path, blz_metadata *out)
 
     blz__fs_init(op, &ops, path);
     op->out = out;
+    op->number[0] = true; /* follows links */
     return &op->future;
 }
 
@@ -89,31 +77,15 @@ blz_future *blz_fs_link_metadata(blz_fs_op *op, const char *path, blz_metadata *
 
     blz__fs_init(op, &ops, path);
     op->out = out;
-    op->number[0] = AT_SYMLINK_NOFOLLOW;
+    op->number[0] = false;
     return &op->future;
-}
-
-static int64_t exists_run(blz_fs_op *op)
-{
-    if (faccessat(AT_FDCWD, op->path, F_OK, 0) == 0)
-        return 1;
-    return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-}
-
-blz_future *blz_fs_exists(blz_fs_op *op, const char *path)
-{
-    static const struct fs_ops ops = {FS_OP("fs_exists"), exists_run, NULL, NULL};
-    return blz__fs_init(op, &ops, path);
 }
 
 /* ---- times ---- */
 
 static int64_t set_times_run(blz_fs_op *op)
 {
-    struct timespec times[2];
-
-    blz__times_make(times, op->number[0], op->number[1]);
-    return result_of(utimensat(AT_FDCWD, op->path, times, 0));
+    return blz__path_set_times(op->path, op->number[0], op->number[1]);
 }
 
 blz_future *blz_fs_set_times(blz_fs_op *op, const char *path, int64_t accessed_ns,
@@ -131,19 +103,18 @@ blz_future *blz_fs_set_times(blz_fs_op *op, const char *path, int64_t accessed_n
 
 static int64_t read_link_run(blz_fs_op *op)
 {
-    char text[PATH_MAX];
-    ssize_t n = readlink(op->path, text, sizeof text);
+    char text[PATH_SIZE];
+    int64_t n = blz__path_read_link(op->path, text, sizeof text);
 
-    return n < 0 ? -errno : blz__bytes_set(op->out, blz__rt_allocator(op->rt), text, (size_t)n);
+    return n < 0 ? n : blz__bytes_set(op->out, blz__rt_allocator(op->rt), text, (size_t)n);
 }
 
 static int64_t canonicalize_run(blz_fs_op *op)
 {
-    char text[PATH_MAX];
+    char text[PATH_SIZE];
+    int64_t n = blz__path_canonical(op->path, text);
 
-    if (!realpath(op->path, text))
-        return -errno;
-    return blz__bytes_set(op->out, blz__rt_allocator(op->rt), text, strlen(text));
+    return n < 0 ? n : blz__bytes_set(op->out, blz__rt_allocator(op->rt), text, (size_t)n);
 }
 
 static blz_future *text_init(blz_fs_op *op, const struct fs_ops *ops, const char *path,

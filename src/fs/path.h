@@ -5,17 +5,16 @@
 
 #include "base/atomic.h"
 #include "fs/file.h"
+#include "system/path.h"
 
 #include <blitz/fs.h>
-
-#include <sys/stat.h>
 
 /* ---- path_op.c ---- */
 
 /* What such an operation is; `future` first. */
 struct fs_ops {
     blz_future_ops future;
-    int64_t (*run)(blz_fs_op *op); /* on a thread of the pool; 0 or more, or -errno */
+    int64_t (*run)(blz_fs_op *op); /* on a thread of the pool; 0 or more, or an error */
     int64_t (*hand_out)(blz_fs_op *op, int64_t result); /* on the task, after success; or NULL */
     void (*undo)(blz_fs_op *op, int64_t result);        /* instead, if cancelled; or NULL */
 };
@@ -46,17 +45,17 @@ void blz__bytes_undo(blz_fs_op *op, int64_t result);
 
 /* ---- whole.c ---- */
 
-/* Writes all of it, and looks for a cancellation in between: 0 or a negative errno. [pool] */
-int64_t blz__write_fully(const blz_fs_op *op, int fd, const char *data, size_t len);
+/* Reads at the position, at most a few MiB: bytes, 0 at the end, or a negative error. [pool] */
+int64_t blz__read_some(blz_sysfd fd, char *buf, size_t len);
 
-/*
- * Opens what may not be a FIFO or a socket, as blz_file_open does: the descriptor or a negative
- * errno, -EINVAL for those two. [pool]
- */
-int blz__open_path(const char *path, const blz_open_options *options);
+/* Writes all of it, and looks for a cancellation in between: 0 or a negative error. [pool] */
+int64_t blz__write_fully(const blz_fs_op *op, blz_sysfd fd, const char *data, size_t len);
 
-/* openat without EINTR, close-on-exec: the descriptor or a negative errno. [pool] */
-int blz__open_at(int dir, const char *path, int flags, unsigned mode);
+/* Opens as blz_file_open does: the descriptor or a negative error. [pool] */
+int64_t blz__open_path(const char *path, const blz_open_options *options);
+
+/* Opens a directory to list it: the descriptor or a negative error. [pool] */
+int64_t blz__open_dir(const char *path);
 
 /* ---- atomic.c ---- */
 
@@ -65,7 +64,7 @@ int blz__open_at(int dir, const char *path, int flags, unsigned mode);
  * must not become one that runs as another user: set-user-ID stays only if the owner is the same,
  * set-group-ID only if the group is the same, too.
  */
-mode_t blz__mode_for(const struct stat *of, const struct stat *other);
+unsigned blz__mode_for(const blz_metadata *of, const blz_metadata *other);
 
 /* ---- temp.c ---- */
 

@@ -8,7 +8,7 @@
 
 #include "blocking/blocking.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 static int64_t run(void *arg)
 {

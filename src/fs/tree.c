@@ -11,38 +11,36 @@
 
 #include "base/alloc.h"
 #include "sched/sched.h"
+#include "system/dir.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <blitz/error.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- making ---- */
 
 /* One that is there is fine, if it is one. */
-static int make_one(const char *path, mode_t mode)
+static int make_one(const char *path, unsigned mode)
 {
-    struct stat st;
+    blz_metadata about;
+    int rc = blz__path_create_dir(path, mode);
 
-    if (mkdir(path, mode) == 0)
-        return 0;
-    if (errno != EEXIST)
-        return -errno;
-    return stat(path, &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+    if (rc != -EEXIST)
+        return rc;
+    rc = blz__path_metadata(FILE_CURRENT_DIR, path, true, &about);
+    return rc < 0 ? rc : about.type == BLZ_FILE_DIRECTORY ? 0 : -ENOTDIR;
 }
 
-static int make_all(char *path, mode_t mode)
+static int make_all(char *path, unsigned mode)
 {
     int rc = 0;
 
     for (char *at = path + 1; rc == 0 && *at; at++) {
-        if (*at != '/' || at[-1] == '/')
+        char separator = *at;
+        if (!blz__path_is_separator(separator) || blz__path_is_separator(at[-1]))
             continue;
         *at = '\0';
         rc = make_one(path, mode);
-        *at = '/';
+        *at = separator;
     }
     return rc == 0 ? make_one(path, mode) : rc;
 }
@@ -60,7 +58,7 @@ static int64_t create_dir_all_run(blz_fs_op *op)
     if (!path)
         return -ENOMEM;
     memcpy(path, op->path, size);
-    rc = make_all(path, (mode_t)op->number[0]);
+    rc = make_all(path, (unsigned)op->number[0]);
     blz__free(allocator, path, size, 1);
     return rc;
 }
@@ -79,15 +77,17 @@ blz_future *blz_fs_create_dir_all(blz_fs_op *op, const char *path, unsigned mode
 /* A directory on the way down. */
 struct level {
     struct level *above;
-    DIR *dir;
-    size_t size;  /* of the block */
-    bool removed; /* something, since it was read from its beginning */
-    char name[];  /* NAME_MAX is not the limit of every file system */
+    blz_sysfd dir;
+    bool removed;     /* something, since it was read from its beginning */
+    size_t used, len; /* of the batch */
+    size_t size;      /* of the block */
+    _Alignas(DIR_BATCH_ALIGN) char batch[DIR_BATCH];
+    char name[]; /* file systems may have names of any length */
 };
 
-static int dir_of(const struct level *level)
+static blz_sysfd dir_of(const struct level *level)
 {
-    return level ? dirfd(level->dir) : AT_FDCWD;
+    return level ? level->dir : FILE_CURRENT_DIR;
 }
 
 /* A level more, or an error. */
@@ -96,23 +96,18 @@ static int go_down(const blz_fs_op *op, struct level **top, const char *path)
     const blz_allocator *allocator = blz__rt_allocator(op->rt);
     size_t len = strlen(path) + 1, size = sizeof(struct level) + len;
     struct level *level;
-    int fd = blz__open_at(dir_of(*top), path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0), rc;
+    int64_t fd = blz__file_open(dir_of(*top), path, OPEN_READ | OPEN_DIRECTORY | OPEN_NO_FOLLOW, 0);
 
     if (fd < 0)
-        return fd == -ELOOP ? -ENOTDIR : fd;
+        return fd == -ELOOP ? -ENOTDIR : (int)fd;
     level = blz__alloc(allocator, size, _Alignof(struct level));
     if (!level) {
-        close(fd);
+        (void)blz__file_close((blz_sysfd)fd);
         return -ENOMEM;
     }
-    level->dir = fdopendir(fd);
-    if (!level->dir) {
-        rc = -errno;
-        close(fd);
-        blz__free(allocator, level, size, _Alignof(struct level));
-        return rc;
-    }
+    level->dir = (blz_sysfd)fd;
     level->above = *top;
+    level->used = level->len = 0;
     level->size = size;
     level->removed = false;
     memcpy(level->name, path, len);
@@ -125,26 +120,25 @@ static void go_up(const blz_fs_op *op, struct level **top)
     struct level *level = *top;
 
     *top = level->above;
-    closedir(level->dir);
+    (void)blz__file_close(level->dir);
     blz__free(blz__rt_allocator(op->rt), level, level->size, _Alignof(struct level));
 }
 
-/* 0, also if somebody else was faster. */
-static int remove_at(int dir, const char *path, int flags)
+/* What another program has removed meanwhile is removed. */
+static int unless_gone(int rc)
 {
-    return unlinkat(dir, path, flags) == 0 || errno == ENOENT ? 0 : -errno;
+    return rc == -ENOENT ? 0 : rc;
 }
 
 /* All of it was read: it goes, or is read again because entries were passed over. */
 static int end_level(const blz_fs_op *op, struct level **top)
 {
     struct level *level = *top;
-    int rc = remove_at(dir_of(level->above), level->name, AT_REMOVEDIR);
+    int rc = unless_gone(blz__path_remove_dir(dir_of(level->above), level->name));
 
-    if ((rc == -ENOTEMPTY || rc == -EEXIST) && level->removed) {
+    if (rc == -ENOTEMPTY && level->removed) {
         level->removed = false;
-        rewinddir(level->dir);
-        return 0;
+        return blz__dir_rewind(level->dir);
     }
     if (rc == 0)
         go_up(op, top);
@@ -153,37 +147,44 @@ static int end_level(const blz_fs_op *op, struct level **top)
     return rc;
 }
 
-static bool is_dots(const char *name)
+static int end_entry(const blz_fs_op *op, struct level **top, const blz_dir_entry *entry)
 {
-    return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
-}
+    bool was_dir = entry->type == BLZ_FILE_DIRECTORY;
+    int rc = was_dir ? -EISDIR : unless_gone(blz__path_remove(dir_of(*top), entry->name));
 
-static int end_entry(const blz_fs_op *op, struct level **top, const struct dirent *entry)
-{
-    int rc = entry->d_type == DT_DIR ? -EISDIR : remove_at(dir_of(*top), entry->d_name, 0);
-
-    if (rc == -EISDIR || rc == -EPERM) { /* the second is POSIX's word for the first */
-        int down = go_down(op, top, entry->d_name);
-        if (down == -ENOTDIR && entry->d_type == DT_DIR)
-            return remove_at(dir_of(*top), entry->d_name, 0); /* has become something else */
-        return down == -ENOTDIR ? rc : down == -ENOENT ? 0 : down;
+    if (rc == -EISDIR) {
+        int down = go_down(op, top, entry->name);
+        if (down == -ENOTDIR && was_dir) /* has become something else */
+            return unless_gone(blz__path_remove(dir_of(*top), entry->name));
+        return down == -ENOTDIR ? rc : unless_gone(down);
     }
     if (rc == 0)
         (*top)->removed = true;
     return rc;
 }
 
+/* 1: there are entries in the batch; 0: all of the directory was read. */
+static int fetch_entries(struct level *level)
+{
+    int64_t len = blz__dir_fetch(level->dir, level->batch, sizeof level->batch);
+
+    level->used = 0;
+    level->len = len > 0 ? (size_t)len : 0;
+    return len < 0 ? (int)len : len > 0;
+}
+
 static int one_step(const blz_fs_op *op, struct level **top)
 {
-    const struct dirent *entry;
+    struct level *level = *top;
+    blz_dir_entry entry;
+    int rc;
 
     if (fs_is_cancelled(op))
         return -ECANCELED;
-    errno = 0;
-    entry = readdir((*top)->dir);
-    if (entry)
-        return is_dots(entry->d_name) ? 0 : end_entry(op, top, entry);
-    return errno ? -errno : end_level(op, top);
+    if (blz__dir_take(level->batch, level->len, &level->used, &entry))
+        return end_entry(op, top, &entry);
+    rc = fetch_entries(level);
+    return rc == 0 ? end_level(op, top) : rc < 0 ? rc : 0;
 }
 
 static int64_t remove_dir_all_run(blz_fs_op *op)

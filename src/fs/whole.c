@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole files: plain calls in a row, on one thread, so that a file takes one trip to the pool. Each
+ * Whole files: calls that may wait in a row, on one thread, so that a file takes one trip to the pool. Each
  * piece is at most PIECE bytes; between two of them a cancellation is looked for. Files are opened
  * as blz_file_open does it, so that a FIFO or a socket is refused and makes no thread wait.
  */
@@ -9,52 +9,37 @@
 #include "base/alloc.h"
 #include "sched/sched.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <blitz/error.h>
 
 enum { PIECE = 4 << 20, SMALLEST = 4096 };
 
-int blz__open_at(int dir, const char *path, int flags, unsigned mode)
+int64_t blz__open_path(const char *path, const blz_open_options *options)
 {
-    int fd;
-
-    do
-        fd = openat(dir, path, flags | O_CLOEXEC | O_NOCTTY, (mode_t)mode);
-    while (fd < 0 && errno == EINTR);
-    return fd < 0 ? -errno : fd;
+    return blz__open_run(FILE_CURRENT_DIR, path, blz__open_how(options));
 }
 
-int blz__open_path(const char *path, const blz_open_options *options)
+int64_t blz__open_dir(const char *path)
 {
-    return blz__open_run(AT_FDCWD, path, blz__open_how(options), false);
+    return blz__file_open(FILE_CURRENT_DIR, path, OPEN_READ | OPEN_DIRECTORY, 0);
 }
 
-static int64_t read_once(int fd, char *buf, size_t len)
+int64_t blz__read_some(blz_sysfd fd, char *buf, size_t len)
 {
-    ssize_t n;
+    blz_iovec piece = {buf, len < PIECE ? len : PIECE};
 
-    do
-        n = read(fd, buf, len < PIECE ? len : PIECE);
-    while (n < 0 && errno == EINTR);
-    return n < 0 ? -errno : n;
+    return blz__file_read(fd, &piece, 1, FILE_AT_POSITION);
 }
 
-int64_t blz__write_fully(const blz_fs_op *op, int fd, const char *data, size_t len)
+int64_t blz__write_fully(const blz_fs_op *op, blz_sysfd fd, const char *data, size_t len)
 {
     while (len > 0) {
-        ssize_t n;
-        if (fs_is_cancelled(op))
-            return -ECANCELED;
-        n = write(fd, data, len < PIECE ? len : PIECE);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n > 0) {
-            data += n;
-            len -= (size_t)n;
-        }
+        blz_iovec piece = {(void *)(uintptr_t)data, len < PIECE ? len : PIECE};
+        int64_t n =
+            fs_is_cancelled(op) ? -ECANCELED : blz__file_write(fd, &piece, 1, FILE_AT_POSITION);
+        if (n < 0)
+            return n;
+        data += n;
+        len -= (size_t)n;
     }
     return 0;
 }
@@ -62,10 +47,11 @@ int64_t blz__write_fully(const blz_fs_op *op, int fd, const char *data, size_t l
 /* ---- reading ---- */
 
 /* One more byte than it seems to have, so that the end is seen without growing. */
-static size_t first_capacity(int fd, size_t limit)
+static size_t first_capacity(blz_sysfd fd, size_t limit)
 {
-    struct stat st;
-    size_t size = fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size + 1 : SMALLEST;
+    blz_metadata about;
+    bool has_size = blz__file_metadata(fd, &about) == 0 && about.size > 0;
+    size_t size = has_size ? (size_t)about.size + 1 : SMALLEST;
 
     return size <= limit ? size : limit + 1;
 }
@@ -78,7 +64,7 @@ static int grow(blz_bytes *bytes, const blz_allocator *allocator, size_t limit)
     return blz__bytes_reserve(bytes, allocator, capacity);
 }
 
-static int64_t read_all(const blz_fs_op *op, int fd, blz_bytes *out, size_t limit)
+static int64_t read_all(const blz_fs_op *op, blz_sysfd fd, blz_bytes *out, size_t limit)
 {
     const blz_allocator *allocator = blz__rt_allocator(op->rt);
     int64_t n = blz__bytes_reserve(out, allocator, first_capacity(fd, limit));
@@ -92,7 +78,7 @@ static int64_t read_all(const blz_fs_op *op, int fd, blz_bytes *out, size_t limi
             n = grow(out, allocator, limit);
             continue;
         }
-        n = read_once(fd, out->data + out->len, out->capacity_ - out->len);
+        n = blz__read_some(fd, out->data + out->len, out->capacity_ - out->len);
         if (n == 0)
             break;
         out->len += n > 0 ? (size_t)n : 0;
@@ -102,14 +88,13 @@ static int64_t read_all(const blz_fs_op *op, int fd, blz_bytes *out, size_t limi
 
 static int64_t read_run(blz_fs_op *op)
 {
-    int fd = blz__open_path(op->path, &(blz_open_options){.read = true});
+    int64_t fd = blz__open_path(op->path, &(blz_open_options){.read = true}), rc;
     blz_bytes *out = op->out;
-    int64_t rc;
 
     if (fd < 0)
         return fd;
-    rc = read_all(op, fd, out, op->len);
-    close(fd);
+    rc = read_all(op, (blz_sysfd)fd, out, op->len);
+    (void)blz__file_close((blz_sysfd)fd);
     if (rc < 0) {
         blz_bytes_free(out);
         return rc;
@@ -134,18 +119,15 @@ blz_future *blz_fs_read(blz_fs_op *op, const char *path, blz_bytes *out, size_t 
 static int64_t write_run(blz_fs_op *op)
 {
     bool append = op->number[0];
-    int fd = blz__open_path(op->path, &(blz_open_options){.write = true,
-                                                          .create = true,
-                                                          .append = append,
-                                                          .truncate = !append});
-    int64_t rc;
+    blz_open_options how = {.write = true, .create = true, .append = append, .truncate = !append};
+    int64_t fd = blz__open_path(op->path, &how), rc;
+    int closed;
 
     if (fd < 0)
         return fd;
-    rc = blz__write_fully(op, fd, op->data, op->len);
-    if (close(fd) < 0 && rc == 0 && errno != EINTR)
-        rc = -errno; /* a file system over a network may tell here what went wrong */
-    return rc;
+    rc = blz__write_fully(op, (blz_sysfd)fd, op->data, op->len);
+    closed = blz__file_close((blz_sysfd)fd);
+    return rc == 0 ? closed : rc; /* a file system over a network may tell there what went wrong */
 }
 
 static blz_future *write_init(blz_fs_op *op, const struct fs_ops *ops, const char *path,

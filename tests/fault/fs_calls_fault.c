@@ -183,18 +183,26 @@ static void the_error_of_each_call_is_told(void **state)
         int nr_backends, told;
         int forgiven; /* what can be done without */
     } calls[] = {
-        {FAULTY_READ, OF_PATHS, 1, 0},      {FAULTY_WRITE, OF_PATHS, 3, 0},
-        {FAULTY_FDATASYNC, OF_FILES, 0, 0}, {FAULTY_FALLOCATE, OF_FILES, 1, 0},
-        {FAULTY_FCHMOD, OF_FILES, 3, 0},    {FAULTY_FUTIMENS, OF_FILES, 1, 0},
+        {FAULTY_READ, OF_PATHS, 1, 0},
+        {FAULTY_WRITE, OF_PATHS, 3, 0},
+        {FAULTY_FDATASYNC, OF_FILES, 0, 0},
+        {FAULTY_FALLOCATE, OF_FILES, 1, 0},
+        {FAULTY_FCHMOD, OF_FILES, 3, 0},
+        {FAULTY_FUTIMENS, OF_FILES, 1, 0},
         {FAULTY_FLOCK, OF_FILES, 3, 1}, /* of an atomic write */
-        {FAULTY_LSEEK, OF_PATHS, 1, 0},     {FAULTY_FSTATAT, OF_PATHS, 1, 0},
-        {FAULTY_STAT, OF_PATHS, 1, 0},      {FAULTY_UNLINK, OF_PATHS, 1, 0},
-        {FAULTY_RMDIR, OF_PATHS, 1, 0},     {FAULTY_RENAME, OF_PATHS, 1, 0},
-        {FAULTY_LINK, OF_PATHS, 1, 0},      {FAULTY_SYMLINK, OF_PATHS, 1, 0},
-        {FAULTY_CHMOD, OF_PATHS, 1, 0},     {FAULTY_FACCESSAT, OF_PATHS, 1, 0},
-        {FAULTY_UTIMENSAT, OF_PATHS, 1, 0}, {FAULTY_READLINK, OF_PATHS, 1, 0},
-        {FAULTY_REALPATH, OF_PATHS, 1, 0},  {FAULTY_READDIR, OF_PATHS, 1, 0},
-        {FAULTY_SETFL, OF_FILES, 1, 0},     {FAULTY_INOTIFY_RM_WATCH, OF_PATHS, 1, 0},
+        {FAULTY_LSEEK, OF_PATHS, 1, 0},
+        {FAULTY_UNLINKAT, OF_PATHS, 3, 0},
+        {FAULTY_RENAMEAT, OF_PATHS, 2, 0},
+        {FAULTY_LINK, OF_PATHS, 1, 0},
+        {FAULTY_SYMLINK, OF_PATHS, 1, 0},
+        {FAULTY_CHMOD, OF_PATHS, 1, 0},
+        {FAULTY_FACCESSAT, OF_PATHS, 1, 0},
+        {FAULTY_UTIMENSAT, OF_PATHS, 1, 0},
+        {FAULTY_READLINK, OF_PATHS, 1, 0},
+        {FAULTY_REALPATH, OF_PATHS, 1, 0},
+        {FAULTY_GETDENTS64, OF_PATHS, 2, 0},
+        {FAULTY_SETFL, OF_FILES, 1, 0},
+        {FAULTY_INOTIFY_RM_WATCH, OF_PATHS, 1, 0},
     };
 
     int told[sizeof calls / sizeof *calls] = {0};

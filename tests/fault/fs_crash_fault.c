@@ -52,8 +52,7 @@ static char letter_of(enum faulty call)
         return fcntl(fd_of_call, F_GETFL) & O_DIRECTORY ? 'd' : 's';
     case FAULTY_RENAMEAT:
         return 'r';
-    case FAULTY_FSTAT:
-    case FAULTY_FSTATAT:
+    case FAULTY_STATX:
     case FAULTY_FLOCK:
     case FAULTY_UNLINKAT:
     case FAULTY_CLOSE:
@@ -239,8 +238,7 @@ static char tree[96], inside[96], swapped[96], precious[96];
 /* What was a directory inside the tree becomes a link out of it. */
 static void swap_directory_and_link(enum faulty call)
 {
-    if (call != FAULTY_OPENAT && call != FAULTY_UNLINKAT && call != FAULTY_READDIR &&
-        call != FAULTY_FDOPENDIR)
+    if (call != FAULTY_OPENAT && call != FAULTY_UNLINKAT && call != FAULTY_GETDENTS64)
         return;
     if (swap_at-- == 0)
         (void)renameat2(AT_FDCWD, inside, AT_FDCWD, swapped, RENAME_EXCHANGE); /* if it is there */

@@ -48,7 +48,6 @@ enum faulty {
     FAULTY_MKDIR,
     FAULTY_UNLINKAT,
     FAULTY_GETDENTS64,
-    FAULTY_FDOPENDIR,
     FAULTY_COPY_FILE_RANGE,
     FAULTY_INOTIFY_INIT1,
     FAULTY_INOTIFY_ADD_WATCH,
@@ -63,11 +62,7 @@ enum faulty {
     FAULTY_FLOCK,
     FAULTY_LSEEK,
     FAULTY_FSTATFS,
-    FAULTY_FSTATAT,
-    FAULTY_STAT,
     FAULTY_UNLINK,
-    FAULTY_RMDIR,
-    FAULTY_RENAME,
     FAULTY_LINK,
     FAULTY_SYMLINK,
     FAULTY_CHMOD,
@@ -75,7 +70,6 @@ enum faulty {
     FAULTY_UTIMENSAT,
     FAULTY_READLINK,
     FAULTY_REALPATH,
-    FAULTY_READDIR,
     FAULTY_GETRANDOM,
     FAULTY_SETFL,       /* fcntl with F_SETFL */
     FAULTY_FICLONE,     /* ioctl with that */
@@ -127,7 +121,7 @@ extern void (*before_call[NR_FAULTY])(void);
 extern void (*before_sigaction)(void);
 
 /*
- * The name that readdir gives for an entry "long", and that openat and unlinkat then take for it:
+ * The name that getdents64 gives for an entry "long", and that openat and unlinkat then take for it:
  * some file systems have names that are longer than NAME_MAX. NULL: its own. faulty_fs.c
  */
 extern const char *long_name;

@@ -37,11 +37,11 @@ foreach(source IN LISTS fault)
             io_uring_queue_init_params io_uring_submit io_uring_submit_and_wait
             io_uring_submit_and_get_events io_uring_register_eventfd
             io_uring_register_ring_fd openat preadv2 pwritev2 fstat statx fsync ftruncate renameat mkdir
-            unlinkat getdents64 fdopendir copy_file_range recv send splice sendfile poll
+            unlinkat getdents64 copy_file_range recv send splice sendfile poll
             inotify_init1 inotify_add_watch
             inotify_rm_watch read write close fdatasync fallocate fchmod futimens flock lseek fstatfs
-            fstatat stat unlink rmdir rename link symlink chmod faccessat utimensat readlink realpath __realpath_chk
-            readdir getrandom fcntl ioctl blz__uring_prep_file
+            unlink link symlink chmod faccessat utimensat readlink realpath __realpath_chk
+            getrandom fcntl ioctl blz__uring_prep_file
             waitid blz_fd_attach blz_fd_attach_to blz_fd_readable)
         target_link_options(fault_${name} PRIVATE LINKER:--wrap=${call})
     endforeach()

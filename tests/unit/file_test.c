@@ -156,7 +156,7 @@ ON_EACH_BACKEND(a_path_stays_beneath_its_directory)
     assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "in/none", &beneath)), -ENOENT);
     assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "in/../link", &beneath)), 0);
     assert_int_equal(blz_file_close(&f), 0);
-    beneath.flags = O_PATH;
+    beneath.flags = BLZ_OPEN_PATH;
     assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "in/file", &beneath)), 0);
     assert_int_equal(blz_file_close(&f), 0);
     assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, "up", &beneath)), -EXDEV);
@@ -197,7 +197,7 @@ ON_EACH_BACKEND(descriptors_are_close_on_exec_and_in_blocking_mode)
 {
     blz_rt *rt = begin(backend);
     blz_file f = open_file(rt, "a", &to_read_and_write);
-    int fd = blz_file_into_fd(&f);
+    int fd = (int)blz_file_into_fd(&f);
 
     for (int i = 0; i < 2; i++) { /* the second time it is found in the cache */
         assert_true(fd >= 0);
@@ -205,7 +205,7 @@ ON_EACH_BACKEND(descriptors_are_close_on_exec_and_in_blocking_mode)
         assert_false(fcntl(fd, F_GETFL) & O_NONBLOCK);
         close(fd);
         f = open_file(rt, "a", NULL);
-        fd = blz_file_into_fd(&f);
+        fd = (int)blz_file_into_fd(&f);
         assert_int_equal(blz_file_into_fd(&f), -EBADF);
     }
     assert_int_equal(blz_file_from_fd(&f, rt, fd), 0);

@@ -311,7 +311,7 @@ ON_EACH_BACKEND(an_open_directory_is_listed)
 
     write_file(rt, "a", "x");
     assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, dir, NULL)), 0);
-    fd = blz_file_into_fd(&f);
+    fd = (int)blz_file_into_fd(&f);
     assert_int_equal(blz_dir_from_fd(&d, NULL, fd), -ENXIO);
     assert_int_equal(blz_dir_from_fd(&d, rt, -1), -EBADF);
     assert_int_equal(blz_dir_from_fd(&d, rt, fd), 0);
@@ -322,7 +322,7 @@ ON_EACH_BACKEND(an_open_directory_is_listed)
     assert_int_equal(fcntl(fd, F_GETFD), -1);
 
     assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, in_dir("a"), NULL)), 0);
-    fd = blz_file_into_fd(&f);
+    fd = (int)blz_file_into_fd(&f);
     assert_int_equal(blz_dir_from_fd(&d, rt, fd), -ENOTDIR);
     assert_int_equal(close(fd), 0);
     blz_dir_close(&d);
