@@ -34,6 +34,8 @@ endif()
 add_library(blitz_internal INTERFACE)
 target_include_directories(blitz_internal INTERFACE
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+# Sizes and patience: a build with other ones puts a folder with another tuning.h in front.
+target_include_directories(blitz_internal INTERFACE ${PROJECT_SOURCE_DIR}/src/tuning/library)
 target_compile_definitions(blitz_internal INTERFACE _GNU_SOURCE)
 target_link_libraries(blitz_internal INTERFACE blitz_dev Threads::Threads)
 

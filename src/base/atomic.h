@@ -88,6 +88,17 @@ static inline void blz__spin_hint(void)
 #define blz__plain_read(p)  ((void)sizeof(*(p)))
 #define blz__plain_write(p) ((void)sizeof(*(p)))
 
+/*
+ * Figures for people, written by one thread at a time and read by any. Nothing depends on them, so
+ * they are no steps of a model.
+ */
+#define blz__stat_load(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
+#define blz__stat_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+
+/* Zeroes an array of words that no other thread has yet. */
+#define blz__clear_words(words, count) \
+    ((void)__builtin_memset((words), 0, (count) * sizeof *(words)))
+
 #else /* BLZ_MODEL */
 
 #include "model.h" /* tests/model: the explorer's side of this contract */
@@ -123,6 +134,16 @@ static inline void blz__spin_hint(void)
     model_plain_read((p), MODEL_SITE(MODEL_OP_PLAIN_READ, __ATOMIC_RELAXED, __ATOMIC_RELAXED, #p))
 #define blz__plain_write(p) \
     model_plain_write((p), MODEL_SITE(MODEL_OP_PLAIN_WRITE, __ATOMIC_RELAXED, __ATOMIC_RELAXED, #p))
+
+#define blz__stat_load(p)     (*(p))
+#define blz__stat_store(p, v) ((void)(*(p) = (v)))
+#define blz__is_set(word)     (blz__stat_load(word) != 0)
+
+#define blz__clear_words(words, count)             \
+    do {                                           \
+        for (size_t i_ = 0; i_ < (count); i_++)    \
+            blz__store(&(words)[i_], 0u, RELAXED); \
+    } while (0)
 
 #endif /* BLZ_MODEL */
 #endif

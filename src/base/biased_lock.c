@@ -7,13 +7,7 @@
 #include "base/biased_lock.h"
 
 #include "system/futex.h"
-
-/* Entries of an undisturbed owner before the lock is biased again: they pay for the fence. */
-#ifdef BLZ_MODEL
-enum { BIAS_AFTER = 2 };
-#else
-enum { BIAS_AFTER = 2048 };
-#endif
+#include "tuning.h"
 
 void blz__biased_lock_init(blz__biased_lock *lock, bool may_bias)
 {

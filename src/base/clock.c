@@ -4,7 +4,7 @@
 
 #include "system/clock.h"
 
-#if defined(__x86_64__) && !defined(BLZ_MODEL)
+#if defined(__x86_64__) && CLOCK_COUNTER
 #include <cpuid.h>
 
 /* "Invariant TSC": constant rate in all power states, in step on all cores. */
@@ -17,7 +17,7 @@ static bool counter_is_constant(void)
 /* That of 64-bit ARM always is, by its architecture. */
 static bool counter_is_constant(void)
 {
-#if defined(__aarch64__) && !defined(BLZ_MODEL)
+#if defined(__aarch64__) && CLOCK_COUNTER
     return true;
 #else
     return false;

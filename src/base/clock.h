@@ -9,6 +9,7 @@
 #define BLZ_BASE_CLOCK_H
 
 #include "system/clock.h"
+#include "tuning.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,10 +25,10 @@ void blz__clock_init(blz__clock *clock);
 
 static inline uint64_t blz__clock_ticks(const blz__clock *clock)
 {
-#if defined(__x86_64__) && !defined(BLZ_MODEL)
+#if defined(__x86_64__) && CLOCK_COUNTER
     if (clock->counter)
         return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__) && !defined(BLZ_MODEL)
+#elif defined(__aarch64__) && CLOCK_COUNTER
     if (clock->counter) {
         uint64_t ticks;
         __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));

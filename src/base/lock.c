@@ -3,20 +3,17 @@
 #include "base/lock.h"
 
 #include "system/futex.h"
-
-enum { SPINS = 100 };
+#include "tuning.h"
 
 void blz__lock_slow(blz__lock *lock)
 {
-#ifndef BLZ_MODEL
-    for (int i = 0; i < SPINS; i++) {
+    for (int i = 0; i < LOCK_SPINS; i++) {
         uint32_t free = 0;
         if (blz__load(&lock->word, RELAXED) == 0 &&
             blz__cas(&lock->word, &free, 1u, ACQUIRE, RELAXED))
             return;
         blz__spin_hint();
     }
-#endif
     while (blz__swap(&lock->word, 2u, ACQUIRE) != 0)
         blz__futex_wait(&lock->word, 2);
 }

@@ -22,6 +22,7 @@
 #include "system/futex.h"
 #include "system/thread.h"
 #include "time/time.h"
+#include "tuning.h"
 
 /*
  * Jobs that wait longer than this, at the rate at which they are being taken, are reason enough for
@@ -29,12 +30,6 @@
  */
 #define DELAY_NS BLZ_MSEC
 
-/* As long as a thread looks for a call before it sleeps: about what it costs to be woken. */
-#ifdef BLZ_MODEL
-#define SPIN_NS ((int64_t)0)
-#else
-#define SPIN_NS (20 * BLZ_USEC)
-#endif
 enum { SPIN_SCORE_MAX = 4, SPIN_PAUSES = 16 };
 
 /* ---- whose thread this is ---- */
@@ -107,7 +102,7 @@ static void push_idle(lane *l, sleeper *me)
 /* Learns from the wait that is over: would it have paid to wait awake? [locked] */
 static void score_wait(lane *l, bool spun, int64_t for_ns)
 {
-    bool pays = spun || for_ns < SPIN_NS;
+    bool pays = spun || for_ns < BLOCKING_SPIN_NS;
 
     if (pays && l->spin_score < SPIN_SCORE_MAX)
         lane_set(l->spin_score, l->spin_score + 1);
@@ -127,7 +122,7 @@ static uint32_t be_idle(lane *l, sleeper *me)
     if (may_spin)
         l->spinner = me;
     blz__lock_release(&l->lock);
-    spun = may_spin && spin(me, since_ns + SPIN_NS);
+    spun = may_spin && spin(me, since_ns + BLOCKING_SPIN_NS);
     if (!spun)
         sleep_on(me, deadline_after(since_ns, l->config->keep_alive_ns));
     blz__lock_acquire(&l->lock);

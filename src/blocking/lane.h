@@ -58,13 +58,8 @@ typedef struct lane_config {
 
 /*
  * What workers look at without the lock, to guess whether a wait is worth it (blz__lane_is_brisk).
- * Nothing depends on it: no steps of a model.
  */
-#ifdef BLZ_MODEL
-#define lane_set(field, value) ((void)((field) = (value)))
-#else
-#define lane_set(field, value) blz__store(&(field), (value), RELAXED)
-#endif
+#define lane_set(field, value) blz__stat_store(&(field), (value))
 
 typedef struct lane {
     blz__cache_aligned blz__lock lock;

@@ -27,12 +27,7 @@ static void free_segment(blz_channel *ch, segment *seg)
 static void reset_segment(segment *seg)
 {
     blz__store(&seg->next, NULL, RELAXED);
-#ifndef BLZ_MODEL
-    memset(seg->full, 0, sizeof seg->full);
-#else
-    for (uint32_t i = 0; i < SEGMENT_SLOTS; i++)
-        blz__store(&seg->full[i], 0u, RELAXED);
-#endif
+    blz__clear_words(seg->full, SEGMENT_SLOTS);
 }
 
 segment *blz__chain_new_segment(blz_channel *ch)

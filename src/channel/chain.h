@@ -26,12 +26,6 @@
 
 #include "channel/channel.h"
 
-#ifdef BLZ_MODEL
-enum { SEGMENT_SLOTS = 2 };
-#else
-enum { SEGMENT_SLOTS = 32 };
-#endif
-
 _Static_assert(FIRST_POS % SEGMENT_SLOTS == 1, "the first segment is there, and is not installed");
 
 struct segment {

@@ -51,6 +51,7 @@
 #include "base/lock.h"
 #include "channel/handle.h"
 #include "sync/sync.h"
+#include "tuning.h"
 
 #include <blitz/channel.h>
 
@@ -72,10 +73,10 @@
 
 typedef struct segment segment;
 
-#ifndef BLZ_MODEL
+#if CHANNEL_STORE_UNLOCK
 typedef blz__store_unlock_lock channel_lock;
 #else
-typedef blz__lock channel_lock; /* fewer steps to explore; the other one has models of its own */
+typedef blz__lock channel_lock;
 #endif
 
 struct blz_channel {
@@ -148,7 +149,7 @@ static inline void fence_heavy(const blz_channel *ch)
 
 static inline void lock(blz_channel *ch)
 {
-#ifndef BLZ_MODEL
+#if CHANNEL_STORE_UNLOCK
     blz__store_unlock_lock_acquire(&ch->lock, ch->asymmetric);
 #else
     blz__lock_acquire(&ch->lock);
@@ -157,7 +158,7 @@ static inline void lock(blz_channel *ch)
 
 static inline void unlock(blz_channel *ch)
 {
-#ifndef BLZ_MODEL
+#if CHANNEL_STORE_UNLOCK
     blz__store_unlock_lock_release(&ch->lock, ch->asymmetric);
 #else
     blz__lock_release(&ch->lock);

@@ -66,13 +66,6 @@ void blz__channel_tidy(blz_channel *ch)
 
 /* ---- looking twice ---- */
 
-/* Looks before the fence: most likely the other one is through in a moment. */
-#ifndef BLZ_MODEL
-enum { LOOKS = 20 };
-#else
-enum { LOOKS = 0 };
-#endif
-
 /* Messages have been taken, and there is room, but slots are not free yet. */
 static bool is_being_freed(const blz_channel *ch, uint32_t count)
 {
@@ -88,7 +81,7 @@ static bool look_again_for_room(blz_channel *ch, uint32_t count)
     if (ch->send_fenced || !(blz__load(&ch->tail, RELAXED) & SEND_WAIT) ||
         !is_being_freed(ch, count))
         return false;
-    for (int i = 0; i < LOOKS; i++) {
+    for (int i = 0; i < CHANNEL_ROOM_LOOKS; i++) {
         blz__spin_hint();
         if (ring_has_room(ch, blz__load(&ch->tail, RELAXED), count))
             return true;
@@ -134,7 +127,7 @@ blz_slot_ blz__channel_take_locked(blz_channel *ch)
 
     if (slot.elem || ch->recv_fenced || !is_being_written(ch))
         return slot;
-    for (int i = 0; i < LOOKS; i++) {
+    for (int i = 0; i < CHANNEL_ROOM_LOOKS; i++) {
         blz__spin_hint();
         slot = store_take(ch);
         if (slot.elem)

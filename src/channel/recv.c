@@ -46,16 +46,13 @@ static bool recv_fast(blz_channel *ch, void *elem)
 /* A message that is being written is there in a moment, unless its sender has been interrupted. */
 static bool recv_in_a_moment(blz_channel *ch, void *elem)
 {
-#ifndef BLZ_MODEL
-    enum { LOOKS = 50 };
-    for (int i = 0; i < LOOKS; i++) {
+    for (int i = 0; i < CHANNEL_RECV_LOOKS; i++) {
         if (blz_channel_is_empty(ch))
             return false;
         blz__spin_hint();
         if (recv_fast(ch, elem))
             return true;
     }
-#endif
     (void)ch, (void)elem;
     return false;
 }

@@ -29,11 +29,8 @@ static inline unsigned histogram_bucket(uint64_t value)
 static inline void histogram_add(tick_histogram *h, uint64_t value)
 {
     uint64_t *bucket = &h->buckets[histogram_bucket(value)];
-#ifdef BLZ_MODEL
-    (*bucket)++; /* nothing depends on it: no step of a model */
-#else
-    blz__store(bucket, blz__load(bucket, RELAXED) + 1, RELAXED);
-#endif
+
+    blz__stat_store(bucket, blz__stat_load(bucket) + 1);
 }
 
 #endif

@@ -16,6 +16,7 @@
 #define BLZ_OBSERVE_TRACE_H
 
 #include "base/atomic.h"
+#include "tuning.h"
 
 #include <blitz/base.h>
 
@@ -34,11 +35,8 @@ typedef union trace_switch {
 /* Said to be hidden, so that nobody has to look up where it is. */
 extern __attribute__((visibility("hidden"))) trace_switch blz__trace_switches[TRACE_GROUPS];
 
-#ifdef BLZ_MODEL
-#define trace_watched(group) false
-#else
-#define trace_watched(group) blz_unlikely(blz__is_set(&blz__trace_switches[group].any))
-#endif
+#define trace_watched(group) \
+    (PROGRAM_OBSERVED && blz_unlikely(blz__is_set(&blz__trace_switches[group].any)))
 
 /* How a poll ended. */
 typedef enum trace_outcome { TRACE_PENDING, TRACE_YIELDED, TRACE_ENDED } trace_outcome;

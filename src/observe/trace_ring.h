@@ -19,14 +19,10 @@
 #include "base/cacheline.h"
 #include "base/clock.h"
 #include "base/lock.h"
+#include "tuning.h"
 
 #include <blitz/trace.h>
 
-#ifdef BLZ_MODEL
-enum { TRACE_THREADS = 2 };
-#else
-enum { TRACE_THREADS = 256 };
-#endif
 enum { TRACE_TEXT = 96 };
 
 typedef enum trace_kind {

@@ -48,8 +48,9 @@
 #include "base/cacheline.h"
 #include "base/fence.h"
 #include "base/lock.h"
+#include "tuning.h"
 
-#if defined(BLZ_MODEL) && defined(BLITZ_PAR_H)
+#if PAR_INLINE_HOOKED && defined(BLITZ_PAR_H)
 #error "models want this before blitz/par.h"
 #endif
 #define blz_par_load_(p)       blz__load((p), RELAXED)

@@ -10,6 +10,7 @@
 #include "system/fork.h"
 #include "system/futex.h"
 #include "system/thread.h"
+#include "tuning.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,22 +20,12 @@
  * not worth a steal; for how long computations are kept from others after such jobs.
  */
 static const double solo_ns = 10000, look_ns = 2000, small_ns = 5000;
-#ifdef BLZ_MODEL
-static const double calm_ns = 0; /* clocks wake nobody, but where the model has made a calm */
-#else
-static const double calm_ns = 1e6;
-#endif
+static const double calm_ns = PAR_CALM_NS;
 
 /* Rounds of looking for work without and with a yield before a worker sleeps, by blz_pool_spin. */
-#ifdef BLZ_MODEL
 static const struct spin {
     uint32_t spins, yields;
-} spins_of[] = {{0, 0}, {0, 0}, {0, 0}};
-#else
-static const struct spin {
-    uint32_t spins, yields;
-} spins_of[] = {{64, 32}, {0, 0}, {4096, 32}};
-#endif
+} spins_of[] = {{PAR_SPINS, PAR_YIELDS}, {0, 0}, {PAR_SPINS_LONG, PAR_YIELDS}};
 
 /* ---- memory ---- */
 

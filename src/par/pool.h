@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "system/thread.h"
+#include "tuning.h"
 
 /* par.fuel, written by a thief that found nothing: publish a job at the next fork. */
 enum { PAR_FUEL_ASKED = -1 };
@@ -25,19 +26,8 @@ enum { PAR_FIRST_LOOKS = 16 };
 /* Calms, and the watcher's sleeps, become twice as long so many times. */
 enum { PAR_MAX_DOUBLED = 3 };
 
-/* So many rounds of looking for work later it asks again. */
-#ifdef BLZ_MODEL
-enum { PAR_ASK_EVERY = 1 };
-#else
-enum { PAR_ASK_EVERY = 32 };
-#endif
-
-/* Written by the worker alone; a model does not need to see them. */
-#ifdef BLZ_MODEL
-#define par_count(field) ((void)(field)++)
-#else
-#define par_count(field) blz__store(&(field), blz__load(&(field), RELAXED) + 1, RELAXED)
-#endif
+/* Written by the worker alone. */
+#define par_count(field) blz__stat_store(&(field), blz__stat_load(&(field)) + 1)
 
 typedef struct broadcast_node {
     struct broadcast_node *next;

@@ -42,18 +42,13 @@
 #include "base/lock.h"
 
 #include "par/deque.h"
+#include "tuning.h"
 
 #include <blitz/par_scope.h>
 
 struct worker;
 
 typedef struct blz_par_tasks_ block_list;
-
-#ifdef BLZ_MODEL
-enum { BLOCK_TASKS = 2 };
-#else
-enum { BLOCK_TASKS = 61 }; /* a block is a kilobyte */
-#endif
 
 typedef struct par_task {
     blz_par_task_fn fn;

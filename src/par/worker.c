@@ -132,7 +132,6 @@ static void run_found(worker *w, const par_found *f)
         run_root(w, f->root);
 }
 
-#ifndef BLZ_MODEL
 static BLZ_COLD void run_watched(worker *w, const par_found *f)
 {
     uint32_t ticket = blz__trace_work(f->job     ? "stolen job"
@@ -142,9 +141,6 @@ static BLZ_COLD void run_watched(worker *w, const par_found *f)
     run_found(w, f);
     blz__trace_work_done(ticket);
 }
-#else
-#define run_watched(w, f) ((void)0)
-#endif
 
 void blz__par_run_found(worker *w, const par_found *f)
 {

@@ -11,6 +11,7 @@
 #include "sched/rt.h"
 #include "system/clock.h"
 #include "system/thread.h"
+#include "tuning.h"
 
 /* ---- maintenance ---- */
 
@@ -103,13 +104,6 @@ BLZ_NOINLINE blz_task *blz__worker_steal_now_and_then(blz_worker *w)
         return NULL;
     return steal_from(w, blz__rng_below(&w->rng, w->rt->nr_workers));
 }
-
-/* Rounds before a searcher gives up: sleeping and being woken costs as much as many of them. */
-#ifdef BLZ_MODEL
-enum { SEARCH_ROUNDS = 1, SEARCH_PAUSES = 0 };
-#else
-enum { SEARCH_ROUNDS = 32, SEARCH_PAUSES = 16 };
-#endif
 
 /* Without others to steal from, only what blocking jobs bring is worth a look. */
 static bool may_search(blz_worker *w)

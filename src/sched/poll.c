@@ -197,7 +197,6 @@ static BLZ_INLINE trace_outcome poll_task(blz_worker *w, blz_task *task, blz_cx 
     return TRACE_PENDING;
 }
 
-#ifndef BLZ_MODEL
 static BLZ_COLD void poll_watched(blz_worker *w, blz_task *task, blz_cx *joiner)
 {
     trace_poll poll;
@@ -205,9 +204,6 @@ static BLZ_COLD void poll_watched(blz_worker *w, blz_task *task, blz_cx *joiner)
     blz__trace_poll_begin(&poll, task, w->index);
     blz__trace_poll_end(&poll, poll_task(w, task, joiner));
 }
-#else
-#define poll_watched(w, task, joiner) ((void)0)
-#endif
 
 void blz__worker_poll(blz_worker *w, blz_task *task)
 {

@@ -21,10 +21,7 @@
 
 #include "base/cacheline.h"
 #include "task/task.h"
-
-#ifndef RUNQ_CAPACITY
-#define RUNQ_CAPACITY 256u
-#endif
+#include "tuning.h"
 
 typedef struct runq {
     blz__cache_aligned uint64_t head;

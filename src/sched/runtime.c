@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "system/fence.h"
 #include "system/fork.h"
+#include "tuning.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +20,6 @@
 
 /* ---- all runtimes of the process, for debuggers (tools/gdb) ---- */
 
-#ifndef BLZ_MODEL
-
 blz_rt *blz__runtimes[RUNTIMES_LISTED];
 
 /* Without a lock, which a forked child could find taken for ever. */
@@ -28,6 +27,8 @@ static void list_runtime(blz_rt *rt)
 {
     static uint32_t count;
 
+    if (!PROGRAM_OBSERVED)
+        return;
     blz__trace_from_environment();
     rt->number = blz__fetch_add(&count, 1u, RELAXED);
     for (int i = 0; i < RUNTIMES_LISTED; i++) {
@@ -39,15 +40,10 @@ static void list_runtime(blz_rt *rt)
 
 static void unlist_runtime(blz_rt *rt)
 {
-    for (int i = 0; i < RUNTIMES_LISTED; i++)
+    for (int i = 0; i < RUNTIMES_LISTED && PROGRAM_OBSERVED; i++)
         if (blz__load(&blz__runtimes[i], RELAXED) == rt)
             blz__store(&blz__runtimes[i], (blz_rt *)NULL, RELAXED);
 }
-
-#else
-#define list_runtime(rt)   ((void)0) /* nothing depends on it: no step of a model */
-#define unlist_runtime(rt) ((void)0)
-#endif
 
 /* ---- creation ---- */
 

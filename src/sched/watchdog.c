@@ -15,16 +15,10 @@
 #include "system/clock.h"
 #include "system/futex.h"
 #include "system/thread.h"
+#include "tuning.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* Looks that find all workers parked, before it goes to sleep. */
-#ifdef BLZ_MODEL
-enum { IDLE_LOOKS = 1 };
-#else
-enum { IDLE_LOOKS = 4 };
-#endif
 
 /* It looks twice as often; more would be a load of its own. */
 #define MIN_LIMIT_NS BLZ_MSEC
@@ -228,7 +222,7 @@ static void watchdog_main(void *arg)
         for (uint32_t i = 0; i < rt->nr_workers; i++)
             look_at(rt, &rt->workers[i], now_ns);
         idle_looks = all_parked(rt) ? idle_looks + 1 : 0;
-        if (idle_looks >= IDLE_LOOKS)
+        if (idle_looks >= WATCHDOG_IDLE_LOOKS)
             sleep_while_idle(rt);
         else
             blz__futex_wait_until(&dog->state, WATCHDOG_AWAKE, now_ns + dog->limit_ns / 2);

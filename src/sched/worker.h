@@ -37,13 +37,9 @@ enum {
     REMOTE_FREE_BATCH = 32,
 };
 
-/* Counters that one thread writes and others read. Nothing depends on them: no steps of a model. */
-#ifdef BLZ_MODEL
-#define stat_add(field, n) ((void)((field) += (n)))
-#else
-#define stat_add(field, n) blz__store(&(field), blz__load(&(field), RELAXED) + (n), RELAXED)
-#endif
-#define stat_inc(field) stat_add(field, 1)
+/* Counters that one thread writes and others read. */
+#define stat_add(field, n) blz__stat_store(&(field), blz__stat_load(&(field)) + (n))
+#define stat_inc(field)    stat_add(field, 1)
 
 /* How often to look where, from how long polls take. */
 typedef struct tuner {

@@ -37,6 +37,7 @@
 #include "base/panic.h"
 #include "sync/sync.h"
 #include "task/task.h"
+#include "tuning.h"
 
 #include <blitz/look.h>
 #include <blitz/mutex.h>
@@ -50,10 +51,6 @@ _Static_assert(sizeof(blz_mutex_op) == 80, "part of the ABI");
 #define DUE     0x8u
 #define PASS    0x10u
 #define PASSES  0xff0u
-
-#ifndef MUTEX_PASSES
-#define MUTEX_PASSES BLZ_MUTEX_PASSES
-#endif
 
 enum { CALLED_OUT = WAITER_OWN }; /* the state of a waiter that is to try again */
 
@@ -101,21 +98,10 @@ static bool take_called(blz_mutex *m)
  */
 static inline void note_holder(blz_mutex *m, const blz_task *task)
 {
-#ifndef BLZ_MODEL
-    blz__store(&m->holder, task ? (uint32_t)(blz__load(&task->id, RELAXED) >> 1) : 0, RELAXED);
-#else
-    (void)m;
-    (void)task;
-#endif
+    blz__stat_store(&m->holder, task ? (uint32_t)(blz__stat_load(&task->id) >> 1) : 0);
 }
 
 /* ---- spinning ---- */
-
-#ifndef BLZ_MODEL
-enum { SPINS = 10 };
-#else
-enum { SPINS = 0 };
-#endif
 
 /* `idle_spins` counts what was for nothing, one after the other, and what was not even tried. */
 static bool is_worth_spinning(const blz_mutex *m)
@@ -136,10 +122,10 @@ static bool take_spinning(blz_mutex *m, uint32_t word)
 {
     bool taken = false;
 
-    if (SPINS == 0 || (word & WAITERS))
+    if (MUTEX_SPINS == 0 || (word & WAITERS))
         return false;
     if (is_worth_spinning(m))
-        for (int i = 0; i < SPINS && !taken && !(word & WAITERS); i++) {
+        for (int i = 0; i < MUTEX_SPINS && !taken && !(word & WAITERS); i++) {
             blz__spin_hint();
             word = blz__load(&m->word, RELAXED);
             taken = take(m, word);
@@ -151,10 +137,10 @@ static bool take_called_spinning(blz_mutex *m)
 {
     bool taken = false;
 
-    if (SPINS == 0)
+    if (MUTEX_SPINS == 0)
         return false;
     if (is_worth_spinning(m))
-        for (int i = 0; i < SPINS && !taken; i++) {
+        for (int i = 0; i < MUTEX_SPINS && !taken; i++) {
             blz__spin_hint();
             taken = take_called(m);
         }

@@ -117,12 +117,7 @@ static bool take(blz_rwlock *l, uint64_t word, uint32_t kind)
 /* Who writes, for those who look at the program: as in mutex.c. */
 static inline void note_writer(blz_rwlock *l, const blz_task *task)
 {
-#ifndef BLZ_MODEL
-    blz__store(&l->writer, task ? (uint32_t)(blz__load(&task->id, RELAXED) >> 1) : 0, RELAXED);
-#else
-    (void)l;
-    (void)task;
-#endif
+    blz__stat_store(&l->writer, task ? (uint32_t)(blz__stat_load(&task->id) >> 1) : 0);
 }
 
 /* ---- the line: under its lock ---- */

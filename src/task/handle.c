@@ -8,6 +8,7 @@
  */
 #include "task/task.h"
 #include "task/wait.h"
+#include "tuning.h"
 
 #include <blitz/look.h>
 
@@ -176,14 +177,11 @@ blz_future *blz_handle_join_keep(blz_handle_join_op *op, blz_handle *handle)
  */
 static bool ends_soon(const blz_task *task)
 {
-#ifndef BLZ_MODEL
-    enum { LOOKS = 100 };
-    for (int i = 0; i < LOOKS; i++) {
+    for (int i = 0; i < JOIN_LOOKS; i++) {
         if (task_state_is_complete(&task->state))
             return true;
         blz__spin_hint();
     }
-#endif
     return task_state_is_complete(&task->state);
 }
 

@@ -16,15 +16,10 @@
 
 #include "base/cacheline.h"
 #include "base/lock.h"
+#include "tuning.h"
 
 #include <blitz/base.h>
 #include <blitz/future.h>
-
-#ifdef BLZ_MODEL
-#define HEAP_CHUNK ((size_t)1024) /* one task each, so that the explorer sees every free */
-#else
-#define HEAP_CHUNK ((size_t)64 * 1024)
-#endif
 
 /* What blocks are aligned to, and what the smaller ones grow by. */
 enum { HEAP_ALIGN = 16 };

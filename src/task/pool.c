@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "system/memory.h"
+#include "tuning.h"
 
 enum {
     SPAN_SIZE = 2 * 1024 * 1024,
@@ -28,9 +29,7 @@ struct blz__span {
 void blz__pool_init(blz__pool *pool, const blz_allocator *allocator, const uint32_t *fork_word)
 {
     *pool = (blz__pool){.allocator = allocator, .fork_word = fork_word};
-#ifndef BLZ_MODEL
-    pool->from_system = allocator->alloc == blz__system_allocator.alloc;
-#endif
+    pool->from_system = PAGES_FROM_SYSTEM && allocator->alloc == blz__system_allocator.alloc;
 }
 
 static struct blz__span *span_new(blz__pool *pool)

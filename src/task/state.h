@@ -64,6 +64,7 @@
 
 #include "base/atomic.h"
 #include "base/panic.h"
+#include "tuning.h"
 
 #include <blitz/base.h>
 
@@ -83,11 +84,6 @@
 #define TASK_REF_SHIFT 38
 #define TASK_REF       ((uint64_t)1 << TASK_REF_SHIFT)
 #define TASK_REF_MAX   ((uint64_t)1 << 25) /* half of what fits: racing increments cannot wrap */
-
-/* Wakers that a poll can make without an atomic operation. */
-#ifndef TASK_BIAS
-#define TASK_BIAS 64u
-#endif
 
 /* What the caller of a transition has to do next. */
 enum task_action {

@@ -19,6 +19,7 @@
 #include "system/futex.h"
 #include "system/thread.h"
 #include "task/task.h"
+#include "tuning.h"
 
 #include <errno.h>
 
@@ -88,14 +89,11 @@ static bool look(struct thread_wait *wait)
 /* What is waited for is often there sooner than a thread can be put to sleep and woken. */
 static bool look_for_a_while(struct thread_wait *wait)
 {
-#ifndef BLZ_MODEL
-    enum { LOOKS = 100 };
-    for (int i = 0; i < LOOKS; i++) {
+    for (int i = 0; i < WAIT_LOOKS; i++) {
         if (look(wait))
             return true;
         blz__spin_hint();
     }
-#endif
     return look(wait);
 }
 

@@ -178,14 +178,10 @@ static int64_t find_next(blz__wheel *wheel)
     return wheel->next_ns;
 }
 
-/* Under the lock, but statistics read it without. No step of a model. */
+/* Under the lock, but statistics read it without. */
 static void count(uint64_t *counter)
 {
-#ifdef BLZ_MODEL
-    ++*counter;
-#else
-    blz__store(counter, *counter + 1, RELAXED);
-#endif
+    blz__stat_store(counter, *counter + 1);
 }
 
 /* ---- the lock ---- */

@@ -11,7 +11,7 @@ list(FILTER tiny EXCLUDE REGEX "/src/console/") # needs the page, and nothing he
 add_library(blitz_tiny STATIC ${tiny})
 blitz_c11(blitz_tiny)
 target_link_libraries(blitz_tiny PUBLIC blitz_internal)
-target_compile_definitions(blitz_tiny PUBLIC RUNQ_CAPACITY=4u TASK_BIAS=2u)
+target_include_directories(blitz_tiny BEFORE PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/support/tiny)
 
 foreach(name IN ITEMS steal life waker timer select rendezvous lock)
     set(target stress_${name}_tiny)
@@ -19,7 +19,8 @@ foreach(name IN ITEMS steal life waker timer select rendezvous lock)
     blitz_c11(${target})
     target_compile_options(${target} PRIVATE -UNDEBUG)
     target_include_directories(${target} PRIVATE
-        ${CMAKE_CURRENT_SOURCE_DIR}/support ${CMOCKA_INCLUDE_DIR})
+        ${CMAKE_CURRENT_SOURCE_DIR}/support/tiny ${CMAKE_CURRENT_SOURCE_DIR}/support
+        ${CMOCKA_INCLUDE_DIR})
     target_link_libraries(${target} PRIVATE
         blitz_test_support_objects ${CMOCKA_LIBRARY} blitz_tiny m)
     set_target_properties(${target} PROPERTIES

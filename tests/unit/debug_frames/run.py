@@ -27,7 +27,8 @@ ROOT = HERE.parents[2]
 LIBRARY = [HERE / "hand.c"] + [
     ROOT / "src" / path for path in ("task/future.c", "task/small_futures.c", "base/panic.c")
 ]
-FLAGS = ["-g", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}", f"-I{HERE}"]
+FLAGS = ["-g", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'src/tuning/library'}",
+         f"-I{HERE}"]
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wpedantic", "-Werror"]
 LEVELS = ["-O0", "-O2"]
 OUTCOMES = {0: "kept", 1: "lost"}

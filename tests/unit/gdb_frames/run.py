@@ -35,7 +35,7 @@ def build(compiler, program):
     ]
     subprocess.run(
         [compiler, "-g", "-O0", "-std=gnu11", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}",
-         f"-I{ROOT / 'src'}", f"-I{UNIT / 'debug_frames'}", *map(str, sources), "-o", program],
+         f"-I{ROOT / 'src'}", f"-I{ROOT / 'src/tuning/library'}", f"-I{UNIT / 'debug_frames'}", *map(str, sources), "-o", program],
         check=True)
 
 
