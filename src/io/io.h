@@ -20,6 +20,7 @@
 #include "io/op.h"
 
 #include <blitz/blocking.h>
+#include <blitz/fd.h>
 #include <blitz/io.h>
 
 typedef struct blz__fd blz__fd;
@@ -137,8 +138,8 @@ enum io_kind {
     IO_ACCEPT,   /* value: the new descriptor, still a plain one */
     IO_CONNECT,  /* buf: blz_addr *; len: of what the system takes */
     IO_SENDFILE, /* buf: the offset, as a number; len; extra: the file's descriptor, likewise */
-    IO_POLL,     /* len: POLLIN and so on; value: those that are true */
-    IO_CALL,     /* buf: struct io_call *; len: POLLIN or POLLOUT */
+    IO_POLL,     /* len: BLZ_FD_READ and so on; value: those that are true */
+    IO_CALL,     /* buf: struct io_call *; len: BLZ_FD_READ or BLZ_FD_WRITE */
     IO_KINDS,
     /* Of files, which are never ready or not: for drivers that do files. offset: where; -1: at the
      * file's position. -EAGAIN means that a thread has to do it. */
@@ -238,7 +239,7 @@ static inline int io_direction(const struct io *io)
         return FD_OUT;
     case IO_POLL:
     case IO_CALL:
-        return (io->len & 4) ? FD_OUT : FD_IN; /* POLLOUT */
+        return (io->len & BLZ_FD_WRITE) ? FD_OUT : FD_IN;
     default:
         return FD_IN;
     }

@@ -9,10 +9,10 @@
 #include "base/panic.h"
 #include "system/clock.h"
 #include "io/io.h"
+#include "io/poll_bits.h"
 #include "io/wake.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ static int grow(struct poll_driver *d, uint32_t capacity)
 static short events_of(const struct io *io)
 {
     if (io->op.kind == IO_POLL)
-        return (short)io->len;
+        return (short)poll_bits((unsigned)io->len);
     return io_direction(io) == FD_IN ? POLLIN : POLLOUT;
 }
 

@@ -20,20 +20,20 @@
  * And it is deaf to urgent data alone: the kernel uses that bit for purposes of its own. The band
  * that goes with it wakes it, although not only then, so the answer is verified.
  */
+#include "io/poll_bits.h"
 #include "io/uring.h"
 
 #include <errno.h>
-#include <poll.h>
 
 static bool is_urgent(const struct io *io)
 {
-    return io->op.kind == IO_POLL && (io->len & POLLPRI);
+    return io->op.kind == IO_POLL && (io->len & BLZ_FD_PRI);
 }
 
 static unsigned poll_mask(const struct io *io)
 {
     if (io->op.kind == IO_POLL)
-        return (unsigned)io->len | (is_urgent(io) ? POLLRDBAND : 0);
+        return poll_bits((unsigned)io->len) | (is_urgent(io) ? POLLRDBAND : 0);
     return io_direction(io) == FD_IN ? POLLIN : POLLOUT;
 }
 
@@ -58,7 +58,11 @@ static int64_t value_of(struct io *io, int res)
         return res;
     if (!is_wanted(io, res))
         return -EAGAIN;
-    return io->op.kind == IO_POLL && !is_urgent(io) ? res : blz__io_try_now(io);
+    if (res & POLLNVAL)
+        return -EBADF;
+    if (io->op.kind == IO_POLL && !is_urgent(io))
+        return events_of_poll_bits((unsigned)res);
+    return blz__io_try_now(io);
 }
 
 static void complete(struct uring_driver *d, struct io *io, int64_t value)

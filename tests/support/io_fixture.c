@@ -273,7 +273,7 @@ blz_future *make_io(struct io_memory *m, enum io_kind kind, const blz__fd_ref *r
     } else if (kind == IO_SENDFILE) {
         buf = NULL; /* the offset */
     } else if (kind == IO_POLL) {
-        len = POLLIN;
+        len = BLZ_FD_READ;
     }
     blz_future *future = blz__io_init(&m->io, &ops, kind, ref, buf, len);
     ((struct io *)future)->extra = (void *)(intptr_t)a_file();

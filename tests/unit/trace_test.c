@@ -572,7 +572,7 @@ static void a_server_is_traced_to_its_end(void **state)
     free_rt(rt);
     stop();
     assert_sound();
-    assert_true(count("\"accept\"") > 0);
+    assert_true(count("\"tcp_accept\"") > 0);
 }
 
 /* ---- the limit ---- */
