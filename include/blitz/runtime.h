@@ -153,8 +153,12 @@ BLZ_API int64_t blz_rt_turn(blz_rt *rt);
  */
 BLZ_API int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg);
 
-/* The same to a stdio file descriptor, with newlines: blz_task_dump_fd(rt, 2). [any thread] */
-BLZ_API int blz_task_dump_fd(blz_rt *rt, int fd);
+/*
+ * Writes the dump to a descriptor of the system, one write for each line with its newline:
+ * blz_task_dump_fd(rt, 2) to the standard error. May wait if the descriptor is in blocking mode.
+ * [any thread]
+ */
+BLZ_API int blz_task_dump_fd(blz_rt *rt, blz_sysfd fd);
 
 BLZ_END_DECLS
 #endif

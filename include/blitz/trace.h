@@ -64,9 +64,9 @@ typedef struct blz_trace_summary {
 } blz_trace_summary;
 
 /*
- * Begins to trace. 0; -EBUSY: there is a trace already; -EINVAL: not one of `path` and `write`, or
- * too large a number; -ELOOP: `path` is a symbolic link; -ENOMEM; or what the system said to
- * opening the file or starting the thread. [any thread]
+ * Begins to trace. 0; -EBUSY: there is a trace already; -EINVAL: not one of `path` and `write`, too
+ * large a number, or `path` is a FIFO or a socket; -ELOOP: `path` is a symbolic link; -ENOMEM; or
+ * what the system said to opening the file or starting the thread. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_trace_start(const blz_trace_options *options);
 

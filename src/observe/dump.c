@@ -15,11 +15,10 @@
 #include "observe/observe.h"
 #include "sched/rt.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     STEP_TASKS = 32,  /* that a step of the walk brings */
@@ -158,17 +157,4 @@ int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *
     blz__observe_end(&d->walk);
     blz__rt_free(rt, d, sizeof *d, _Alignof(struct dump));
     return 0;
-}
-
-static void write_line(void *arg, const char *line)
-{
-    int fd = *(int *)arg;
-
-    (void)!write(fd, line, strlen(line));
-    (void)!write(fd, "\n", 1);
-}
-
-int blz_task_dump_fd(blz_rt *rt, int fd)
-{
-    return blz_task_dump(rt, write_line, &fd);
 }

@@ -17,15 +17,15 @@
 
 #include "base/alloc.h"
 #include "system/clock.h"
+#include "system/env.h"
+#include "system/file.h"
 #include "system/fork.h"
 #include "system/futex.h"
 #include "system/thread.h"
 #include "observe/trace_json.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <blitz/error.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DEFAULT_EVENTS = 16384, MIN_EVENTS = 64, DEFAULT_THREADS = 64 };
 
@@ -45,7 +45,7 @@ static struct {
     trace_event *slots;
     trace_json *json;
     uint32_t *fork_word;
-    int fd;         /* or -1 */
+    blz_sysfd fd;   /* or BLZ_NO_SYSFD */
     uint64_t limit; /* bytes of text */
     blz__thread thread;
 
@@ -192,14 +192,13 @@ static void writer_main(void *arg)
 
 static int write_file(void *arg, const char *text, size_t len)
 {
-    int fd = *(const int *)arg;
+    blz_sysfd fd = *(const blz_sysfd *)arg;
 
     while (len > 0) {
-        ssize_t n = write(fd, text, len);
-        if (n < 0 && errno == EINTR)
-            continue;
+        blz_iovec piece = {(void *)(uintptr_t)text, len};
+        int64_t n = blz__file_write(fd, &piece, 1, FILE_AT_POSITION);
         if (n < 0)
-            return -errno;
+            return (int)n;
         text += n;
         len -= (size_t)n;
     }
@@ -222,8 +221,8 @@ static size_t slots_size(void)
 
 static void free_all(void)
 {
-    if (trace.fd >= 0)
-        close(trace.fd);
+    if (trace.fd != BLZ_NO_SYSFD)
+        (void)blz__file_close(trace.fd);
     blz__fork_word_free(trace.fork_word);
     blz__free(&trace.allocator, trace.json, sizeof(trace_json), _Alignof(trace_json));
     blz__free(&trace.allocator, trace.slots, slots_size(), BLZ_CACHE_LINE);
@@ -253,23 +252,28 @@ out_slots:
 
 static int open_output(const blz_trace_options *options)
 {
+    int64_t fd;
+
     trace.json->write = options->write ? options->write : write_file;
     trace.json->arg = options->write ? options->arg : &trace.fd;
-    trace.json->pid = (int)getpid();
+    trace.json->pid = (int)blz__env_pid();
     if (options->write)
         return 0;
     /* Names what the program does, and has its texts: for its owner alone. Another user who knows
      * the name may have put a link there first. */
-    trace.fd =
-        open(options->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
-    return trace.fd < 0 ? -errno : 0;
+    fd = blz__file_open(FILE_CURRENT_DIR, options->path,
+                        OPEN_WRITE | OPEN_CREATE | OPEN_TRUNCATE | OPEN_NO_FOLLOW, 0600);
+    if (fd < 0)
+        return (int)fd;
+    trace.fd = (blz_sysfd)fd;
+    return 0;
 }
 
 static int start(const blz_trace_options *options)
 {
     int rc;
 
-    trace.fd = -1;
+    trace.fd = BLZ_NO_SYSFD;
     trace.finish = 0;
     trace.nr_named = 0;
     trace.is_over = false;

@@ -5,11 +5,10 @@
 #include "system/env.h"
 
 #include <blitz/trace.h>
-#include <errno.h>
+#include <blitz/error.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PATH_SIZE = 1024 };
 
@@ -20,8 +19,8 @@ static bool make_path(char *out, const char *pattern)
     int len;
 
     if (at)
-        len = snprintf(out, PATH_SIZE, "%.*s%d%s", (int)(at - pattern), pattern, (int)getpid(),
-                       at + 2);
+        len = snprintf(out, PATH_SIZE, "%.*s%d%s", (int)(at - pattern), pattern,
+                       (int)blz__env_pid(), at + 2);
     else
         len = snprintf(out, PATH_SIZE, "%s", pattern);
     return len >= 0 && len < PATH_SIZE;

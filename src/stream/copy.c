@@ -4,8 +4,8 @@
  * open:
  *
  *   descriptors  sockets and pipes at both ends, or a file and a socket: transfer.c
- *   files        from file to file: copy_file_range, on a thread, a piece at a time
- *   a buffer     everything else, and what the kernel does not want to do
+ *   files        from file to file: the system copies, on a thread, a piece at a time
+ *   a buffer     everything else, and what the system does not want to do
  *
  * Both ways are two pumps, of which the first error ends both, beside a watch for silence.
  */
@@ -13,14 +13,14 @@
 
 #include "base/alloc.h"
 #include "combine/combine.h"
+#include "system/transfer.h"
 #include "time/time.h"
 
 #include <blitz/async.h>
 #include <blitz/copy.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     BUFFER = 64 << 10,
@@ -132,9 +132,9 @@ BLZ_ASYNC(by_descriptors)
     BLZ_END(self->n);
 }
 
-/* ---- by copy_file_range ---- */
+/* ---- by the system ---- */
 
-/* 0: to the end; -EOPNOTSUPP: nothing has been copied, and the kernel does not want to. */
+/* 0: to the end; -ENOTSUP: nothing has been copied, and the system does not want to. */
 struct by_range {
     BLZ_FRAME;
     struct meter meter;
@@ -145,20 +145,9 @@ struct by_range {
     blz_blocking_op op;
 };
 
-static bool is_refusal(int64_t n)
+static int64_t copy_range(blz_sysfd from, blz_sysfd to, uint64_t left)
 {
-    return n == 0 || n == -EXDEV || n == -EINVAL || n == -EOPNOTSUPP || n == -ENOSYS ||
-           n == -EBADF || n == -EPERM;
-}
-
-static int64_t copy_range(int from, int to, uint64_t left)
-{
-    ssize_t n;
-
-    do
-        n = copy_file_range(from, NULL, to, NULL, left < FILE_PIECE ? (size_t)left : FILE_PIECE, 0);
-    while (n < 0 && errno == EINTR);
-    return n < 0 ? -errno : n;
+    return blz__transfer_copy(from, to, left < FILE_PIECE ? (size_t)left : FILE_PIECE);
 }
 
 /* On a thread of the pool. */
@@ -186,8 +175,10 @@ BLZ_ASYNC(by_range)
             count(&self->meter, (uint64_t)self->n);
         }
     } while (self->n > 0 && self->left > 0);
-    if (!self->begun && is_refusal(self->n))
-        self->n = -EOPNOTSUPP;
+    if (!self->begun && self->n == 0)
+        self->n = -ENOTSUP; /* a file whose length the system does not know looks empty */
+    if (self->begun && self->n == -ENOTSUP)
+        self->n = -EINVAL; /* the caller cannot begin in another way any more */
     BLZ_END(self->n < 0 ? self->n : 0);
 }
 
@@ -228,7 +219,7 @@ static bool are_files(const struct pump *self)
 BLZ_ASYNC(pump)
 {
     BLZ_BEGIN;
-    self->n = -EOPNOTSUPP;
+    self->n = -ENOTSUP;
     if (can_transfer(self, cx)) {
         BLZ_CALL(self->n, self->descriptors, by_descriptors, .meter = self->meter,
                  .transfer = &self->transfer, .from = self->from, .to = self->to);
@@ -237,7 +228,7 @@ BLZ_ASYNC(pump)
         BLZ_CALL(self->n, self->range, by_range, .meter = self->meter,
                  .from = stream_ref(&self->from), .to = stream_ref(&self->to), .left = self->left);
     }
-    if (self->n == -EOPNOTSUPP)
+    if (self->n == -ENOTSUP)
         BLZ_CALL(self->n, self->buffer, by_buffer, .from = self->from, .to = self->to,
                  .meter = self->meter, .left = self->left);
     if (self->n < 0)

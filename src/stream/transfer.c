@@ -8,11 +8,12 @@
  *   small    socket to socket: a helping of 16 KiB over the stack. What cannot be written is kept
  *            on the heap, and that is all the memory there ever is.
  *   bulk     the same, once two helpings in a row were full: pages are moved through a pipe
- *            (splice), which is filled only when it is empty, so that it is clear who blocks. A
- *            pipe that is filled to the brim becomes larger.
- *   direct   a pipe at either end: splice needs no other one. Who blocks, poll(2) tells.
- *   file     from a file to a socket: sendfile, of pieces that look as if they were in memory;
- *            else it is blocked by the disk, and the caller reads.
+ *            (splice), which is filled only when it is empty, so that it is clear which side
+ *            blocks. A pipe that is filled to the brim becomes larger.
+ *   direct   a pipe at either end: no other pipe is needed. After -EAGAIN both are asked which
+ *            of them blocks.
+ *   file     from a file to a socket: blz__transfer_send_file, of pieces that look as if they were
+ *            in memory; else it is blocked by the disk, and the caller reads.
  *
  * Sockets are put into non-blocking mode: splice has no flag that goes for them. They are ours, and
  * nothing else depends on it. Pipes may be shared with other processes, and stay as they are.
@@ -20,20 +21,15 @@
 #include "stream/transfer.h"
 
 #include "base/alloc.h"
-#include "system/linux/refused.h"
+#include "system/handle.h"
+#include "system/pipe.h"
+#include "system/socket.h"
+#include "system/transfer.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
+#include <blitz/error.h>
+#include <blitz/fd.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/sendfile.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
     HELPING = 16 << 10,
@@ -55,10 +51,10 @@ static int blocked_by(struct transfer *t, uint8_t side)
 }
 
 /* The source's answer: bytes, the end, or an error. 0 if there are some. */
-static int64_t note_read(struct transfer *t, ssize_t n)
+static int64_t note_read(struct transfer *t, int64_t n)
 {
     if (n < 0)
-        return errno == EAGAIN ? blocked_by(t, BLOCKED_FROM) : -errno;
+        return n == -EAGAIN ? blocked_by(t, BLOCKED_FROM) : n;
     if (n == 0)
         t->ended = true;
     t->left -= (uint64_t)n;
@@ -85,12 +81,12 @@ static void drop_kept(struct transfer *t)
     t->kept = NULL;
 }
 
-static int move_kept(struct transfer *t, int to, int64_t *moved)
+static int move_kept(struct transfer *t, blz_sysfd to, int64_t *moved)
 {
-    ssize_t n = send(to, t->kept + t->kept_at, t->kept_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    int64_t n = blz__socket_send(to, t->kept + t->kept_at, t->kept_len);
 
     if (n < 0)
-        return errno == EAGAIN ? blocked_by(t, BLOCKED_TO) : -errno;
+        return n == -EAGAIN ? blocked_by(t, BLOCKED_TO) : (int)n;
     *moved += n;
     t->kept_at += (uint32_t)n;
     t->kept_len -= (uint32_t)n;
@@ -99,21 +95,15 @@ static int move_kept(struct transfer *t, int to, int64_t *moved)
     return 0;
 }
 
-/* Of an error: the kernel, or a filter, does not want to move these bytes. */
-static bool is_unsuitable(int error)
-{
-    return error == EINVAL || sys_is_refused(error);
-}
-
-static int move_bulk(struct transfer *t, int from, int to, int64_t *moved);
+static int move_bulk(struct transfer *t, blz_sysfd from, blz_sysfd to, int64_t *moved);
 
 /* Another helping was full. Without a pipe things go on as they are. */
 static void count_full(struct transfer *t)
 {
     if (++t->full_reads < 2 || t->no_splice)
         return;
-    if (pipe2(t->pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
-        t->pipe[0] = t->pipe[1] = -1;
+    if (blz__pipe_new(true, t->pipe) < 0) {
+        t->pipe[0] = t->pipe[1] = BLZ_NO_SYSFD;
         t->full_reads = 0;
         return;
     }
@@ -121,18 +111,18 @@ static void count_full(struct transfer *t)
     t->move = move_bulk;
 }
 
-static int move_small(struct transfer *t, int from, int to, int64_t *moved)
+static int move_small(struct transfer *t, blz_sysfd from, blz_sysfd to, int64_t *moved)
 {
     char helping[HELPING];
     size_t len = up_to(t, sizeof helping);
-    ssize_t n = recv(from, helping, len, MSG_DONTWAIT), sent;
+    int64_t n = blz__socket_recv(from, helping, len), sent;
     int64_t rc = note_read(t, n);
 
     if (rc < 0 || n == 0)
         return (int)rc;
-    sent = send(to, helping, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && errno != EAGAIN)
-        return -errno;
+    sent = blz__socket_send(to, helping, (size_t)n);
+    if (sent < 0 && sent != -EAGAIN)
+        return (int)sent;
     if (sent < 0)
         sent = 0;
     *moved += sent;
@@ -149,38 +139,33 @@ static int move_small(struct transfer *t, int from, int to, int64_t *moved)
 
 /* ---- bulk ---- */
 
-static ssize_t splice_now(int from, int to, size_t len)
-{
-    return splice(from, NULL, to, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-}
-
 static void grow_pipe(struct transfer *t)
 {
-    int size;
+    int64_t size;
 
     if (t->pipe_size >= PIPE_MAX)
         return;
-    size = fcntl(t->pipe[1], F_SETPIPE_SZ, (int)t->pipe_size * 4);
+    size = blz__pipe_set_capacity(t->pipe[1], (size_t)t->pipe_size * 4);
     t->pipe_size = size > 0 ? (uint32_t)size : PIPE_MAX; /* there are no more: do not ask again */
 }
 
-static int move_out(struct transfer *t, int to, int64_t *moved)
+static int move_out(struct transfer *t, blz_sysfd to, int64_t *moved)
 {
-    ssize_t n = splice_now(t->pipe[0], to, t->in_pipe);
+    int64_t n = blz__transfer_splice(t->pipe[0], to, t->in_pipe);
 
     if (n < 0)
-        return errno == EAGAIN ? blocked_by(t, BLOCKED_TO) : -errno;
+        return n == -EAGAIN ? blocked_by(t, BLOCKED_TO) : (int)n;
     *moved += n;
     t->in_pipe -= (uint32_t)n;
     return 0;
 }
 
-static int move_bulk(struct transfer *t, int from, int to, int64_t *moved)
+static int move_bulk(struct transfer *t, blz_sysfd from, blz_sysfd to, int64_t *moved)
 {
-    ssize_t n = splice_now(from, t->pipe[1], up_to(t, PIPE_MAX));
+    int64_t n = blz__transfer_splice(from, t->pipe[1], up_to(t, PIPE_MAX));
     int64_t rc;
 
-    if (n < 0 && is_unsuitable(errno)) {
+    if (n == -ENOTSUP) {
         t->no_splice = true;
         t->move = move_small;
         return move_small(t, from, to, moved);
@@ -196,23 +181,22 @@ static int move_bulk(struct transfer *t, int from, int to, int64_t *moved)
 
 /* ---- direct ---- */
 
-static int who_blocks(struct transfer *t, int from, int to)
+static int find_blocker(struct transfer *t, blz_sysfd from, blz_sysfd to)
 {
-    struct pollfd both[] = {{.fd = from, .events = POLLIN}, {.fd = to, .events = POLLOUT}};
+    int events = blz__socket_events(from, BLZ_FD_READ);
 
-    if (poll(both, 2, 0) < 0)
-        return errno == EINTR ? blocked_by(t, BLOCKED_NOT) : -errno;
-    if (both[0].revents == 0)
-        return blocked_by(t, BLOCKED_FROM);
-    return blocked_by(t, both[1].revents == 0 ? BLOCKED_TO : BLOCKED_NOT);
+    if (events <= 0)
+        return events < 0 ? events : blocked_by(t, BLOCKED_FROM);
+    events = blz__socket_events(to, BLZ_FD_WRITE);
+    return events < 0 ? events : blocked_by(t, events == 0 ? BLOCKED_TO : BLOCKED_NOT);
 }
 
-static int move_direct(struct transfer *t, int from, int to, int64_t *moved)
+static int move_direct(struct transfer *t, blz_sysfd from, blz_sysfd to, int64_t *moved)
 {
-    ssize_t n = splice_now(from, to, up_to(t, PIPE_MAX));
+    int64_t n = blz__transfer_splice(from, to, up_to(t, PIPE_MAX));
 
     if (n < 0)
-        return errno == EAGAIN ? who_blocks(t, from, to) : -errno;
+        return n == -EAGAIN ? find_blocker(t, from, to) : (int)n;
     *moved += n;
     return (int)note_read(t, n);
 }
@@ -220,23 +204,23 @@ static int move_direct(struct transfer *t, int from, int to, int64_t *moved)
 /* ---- files ---- */
 
 /* Whether the byte there can be had without waiting, or is behind the end. */
-static bool is_in_memory(int fd, int64_t offset)
+static bool is_in_memory(blz_sysfd fd, int64_t offset)
 {
-    struct iovec one = {&(char){0}, 1};
+    blz_iovec one = {&(char){0}, 1};
 
-    return preadv2(fd, &one, 1, offset, RWF_NOWAIT) >= 0;
+    return blz__file_read_now(fd, &one, 1, offset) >= 0;
 }
 
-static int move_file(struct transfer *t, int from, int to, int64_t *moved)
+static int move_file(struct transfer *t, blz_sysfd from, blz_sysfd to, int64_t *moved)
 {
     size_t len = up_to(t, FILE_PIECE);
-    ssize_t n;
+    int64_t n;
 
     if (!is_in_memory(from, t->offset) || !is_in_memory(from, t->offset + (int64_t)len - 1))
         return blocked_by(t, BLOCKED_DISK);
-    n = sendfile(to, from, NULL, len);
+    n = blz__transfer_send_file(to, from, FILE_AT_POSITION, len);
     if (n < 0)
-        return errno == EAGAIN ? blocked_by(t, BLOCKED_TO) : -errno;
+        return n == -EAGAIN ? blocked_by(t, BLOCKED_TO) : (int)n;
     t->offset += n;
     *moved += n;
     return (int)note_read(t, n);
@@ -245,7 +229,7 @@ static int move_file(struct transfer *t, int from, int to, int64_t *moved)
 /* ---- a step ---- */
 
 /* What has been read goes first. */
-static int move_once(struct transfer *t, int from, int to, int64_t *moved)
+static int move_once(struct transfer *t, blz_sysfd from, blz_sysfd to, int64_t *moved)
 {
     if (t->kept)
         return move_kept(t, to, moved);
@@ -261,37 +245,36 @@ static bool has_ended(const struct transfer *t)
     return t->ended && !t->kept && t->in_pipe == 0;
 }
 
-/* With the signal mask in place of a flag that splice and sendfile have not. */
-static int move_some(struct transfer *t, int from, int to, int64_t *moved)
+/* Sends of sockets raise no signal; for the others it is kept away from all calls of a step. */
+static int move_some(struct transfer *t, blz_sysfd from, blz_sysfd to, int64_t *moved)
 {
-    sigset_t sigpipe, old;
+    blz__transfer_mask mask;
     int rc;
 
     if (t->move == move_small)
         return move_once(t, from, to, moved);
-    sigemptyset(&sigpipe);
-    sigaddset(&sigpipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &sigpipe, &old);
+    blz__transfer_quiet(&mask);
     do
         rc = move_once(t, from, to, moved);
-    while (rc == -EINTR || (rc == 0 && *moved < QUANTUM && !has_ended(t)));
-    if (rc == -EPIPE && !sigismember(&old, SIGPIPE))
-        sigtimedwait(&sigpipe, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    while (rc == 0 && *moved < QUANTUM && !has_ended(t));
+    blz__transfer_quiet_end(&mask, rc == -EPIPE);
     return rc;
 }
 
-/* Bytes, 0 at the end, -EAGAIN, or an error; the last two only if nothing was moved. */
-static int64_t step(struct transfer *t, int from, int to)
+/*
+ * Bytes, 0 at the end, -EAGAIN, or an error; the last two only if nothing was moved. Once bytes have
+ * been moved, -ENOTSUP would promise the caller that it can begin in another way: it is an error.
+ */
+static int64_t transfer_bytes(struct transfer *t, blz_sysfd from, blz_sysfd to)
 {
     int64_t moved = 0, rc = t->error;
 
     t->blocked = BLOCKED_NOT;
-    while (rc == -EINTR || (rc == 0 && moved < QUANTUM && !has_ended(t)))
+    while (rc == 0 && moved < QUANTUM && !has_ended(t))
         rc = move_some(t, from, to, &moved);
     t->begun |= moved > 0;
-    if (!t->begun && rc < 0 && is_unsuitable((int)-rc))
-        return -EOPNOTSUPP;
+    if (rc == -ENOTSUP && t->begun)
+        rc = -EINVAL;
     if (moved == 0)
         return rc;
     t->error = rc == -EAGAIN ? 0 : rc;
@@ -301,13 +284,13 @@ static int64_t step(struct transfer *t, int from, int to)
 static int64_t call_step(struct io *io, int fd)
 {
     struct transfer *t = io->buf;
-    bool of_source = io->len == POLLIN;
+    bool of_source = io->len == BLZ_FD_READ;
     int other = blz__fd_acquire(of_source ? &t->to : &t->from);
     int64_t rc;
 
     if (other < 0)
         return other;
-    rc = step(t, of_source ? fd : other, of_source ? other : fd);
+    rc = transfer_bytes(t, of_source ? fd : other, of_source ? other : fd);
     blz__fd_release(of_source ? &t->to : &t->from);
     if (rc == -EAGAIN && t->blocked != (of_source ? BLOCKED_FROM : BLOCKED_TO))
         return TRANSFER_ELSEWHERE;
@@ -324,10 +307,10 @@ blz_future *blz__transfer_step(struct transfer *t, blz_io *io)
     bool of_source = t->blocked != BLOCKED_TO && t->move != move_file;
 
     return blz__io_init(io, &ops, IO_CALL, of_source ? &t->from : &t->to, t,
-                        of_source ? POLLIN : POLLOUT);
+                        of_source ? BLZ_FD_READ : BLZ_FD_WRITE);
 }
 
-static bool with_fd(const blz__fd_ref *ref, bool (*fn)(int fd))
+static bool with_fd(const blz__fd_ref *ref, bool (*fn)(blz_sysfd fd))
 {
     int fd = blz__fd_acquire(ref);
     bool yes = fd >= 0 && fn(fd);
@@ -337,38 +320,32 @@ static bool with_fd(const blz__fd_ref *ref, bool (*fn)(int fd))
     return yes;
 }
 
-static bool unblock(int fd)
+static bool unblock(blz_sysfd fd)
 {
-    int mode = fcntl(fd, F_GETFL);
-
-    return mode >= 0 && ((mode & O_NONBLOCK) || fcntl(fd, F_SETFL, mode | O_NONBLOCK) == 0);
+    return blz__handle_set_nonblocking(fd, true) == 0;
 }
 
-static bool is_fifo(int fd)
+static bool is_pipe(blz_sysfd fd)
 {
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+    return blz__handle_kind(fd) == BLZ__HANDLE_PIPE;
 }
 
-static bool is_regular(int fd)
+static bool is_regular(blz_sysfd fd)
 {
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    return blz__handle_kind(fd) == BLZ__HANDLE_FILE;
 }
 
 static bool is_fit(const blz__fd_ref *ref, unsigned kind)
 {
     if (kind == STREAM_SOCKET)
         return with_fd(ref, unblock);
-    return kind == STREAM_PIPE && with_fd(ref, is_fifo);
+    return kind == STREAM_PIPE && with_fd(ref, is_pipe);
 }
 
 static int64_t position_of(const blz__fd_ref *ref)
 {
     int fd = blz__fd_acquire(ref);
-    int64_t at = fd < 0 ? -1 : lseek(fd, 0, SEEK_CUR);
+    int64_t at = fd < 0 ? fd : blz__file_seek(fd, 0, SEEK_CUR);
 
     if (fd >= 0)
         blz__fd_release(ref);
@@ -382,7 +359,7 @@ bool blz__transfer_init(struct transfer *t, const blz_stream *from, const blz_st
     t->call.call = call_step;
     t->from = stream_ref(from);
     t->to = stream_ref(to);
-    t->pipe[0] = t->pipe[1] = -1;
+    t->pipe[0] = t->pipe[1] = BLZ_NO_SYSFD;
     if (source == STREAM_FILE && target == STREAM_SOCKET && with_fd(&t->from, is_regular)) {
         t->move = move_file;
         t->offset = position_of(&t->from);
@@ -395,8 +372,8 @@ bool blz__transfer_init(struct transfer *t, const blz_stream *from, const blz_st
 void blz__transfer_end(struct transfer *t)
 {
     drop_kept(t);
-    if (t->pipe[0] >= 0) {
-        close(t->pipe[0]);
-        close(t->pipe[1]);
+    if (t->pipe[0] != BLZ_NO_SYSFD) {
+        blz__handle_close(t->pipe[0]);
+        blz__handle_close(t->pipe[1]);
     }
 }

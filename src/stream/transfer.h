@@ -13,11 +13,12 @@ struct transfer {
     blz__fd_ref from, to;
     uint64_t left; /* bytes that may still be read */
     const blz_allocator *allocator;
-    int (*move)(struct transfer *t, int from, int to, int64_t *moved); /* how it goes now */
+    /* how it goes now */
+    int (*move)(struct transfer *t, blz_sysfd from, blz_sysfd to, int64_t *moved);
     char *kept; /* bytes that were read, and not written yet; or NULL */
     uint32_t kept_at, kept_len;
     uint32_t in_pipe, pipe_size;
-    int pipe[2];
+    blz_sysfd pipe[2];
     int64_t offset; /* of files */
     int64_t error;  /* has been met after bytes were moved */
     uint8_t blocked;
@@ -27,15 +28,15 @@ struct transfer {
     bool no_splice;     /* has been refused */
 };
 
-/* What becomes of an operation whose call is blocked by the other side. */
-#define TRANSFER_ELSEWHERE (-EXFULL)
+/* What becomes of an operation whose call is blocked by the other side: no error has this number. */
+#define TRANSFER_ELSEWHERE (-3999)
 
 /* Whether these two can be used so; then it is ready to begin. */
 bool blz__transfer_init(struct transfer *t, const blz_stream *from, const blz_stream *to);
 
 /*
- * Awaits the next step: bytes moved; 0: the end; TRANSFER_ELSEWHERE: see `blocked`; -EOPNOTSUPP:
- * nothing has been moved, and the kernel does not want to. [task]
+ * Awaits the next step: bytes moved; 0: the end; TRANSFER_ELSEWHERE: see `blocked`; -ENOTSUP:
+ * nothing has been moved, and the system does not want to. [task]
  */
 blz_future *blz__transfer_step(struct transfer *t, blz_io *io);
 

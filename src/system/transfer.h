@@ -5,10 +5,10 @@
  *
  * -ENOTSUP, by system:
  *
- *   blz__transfer_splice, _pipe, _pipe_grow   all but Linux
- *   blz__transfer_send_file                   OpenBSD, NetBSD
- *   blz__transfer_copy                        macOS, OpenBSD, NetBSD, Windows
- *   blz__transfer_clone                       OpenBSD, NetBSD
+ *   blz__transfer_splice      all but Linux
+ *   blz__transfer_send_file   OpenBSD, NetBSD
+ *   blz__transfer_copy        macOS, OpenBSD, NetBSD, Windows
+ *   blz__transfer_clone       OpenBSD, NetBSD
  *
  * and everywhere for descriptors or file systems that cannot. -ENOTSUP means that nothing was moved.
  * [any thread]
@@ -26,20 +26,6 @@
  * was moved. -EPIPE raises a signal, unless it is between blz__transfer_quiet and its end.
  */
 int64_t blz__transfer_splice(blz_sysfd from, blz_sysfd to, size_t len);
-
-/*
- * Makes a pipe for blz__transfer_splice: 0, ends[0] to read and ends[1] to write, in non-blocking
- * mode and not inherited by children. -EMFILE, -ENFILE, -ENOMEM.
- */
-int blz__transfer_pipe(blz_sysfd ends[2]);
-
-/* Makes a pipe as large as that, or larger: its size in bytes. -EPERM: more than users may have. */
-int64_t blz__transfer_pipe_grow(blz_sysfd end, size_t size);
-
-enum { TRANSFER_FROM_READY = 0x1, TRANSFER_TO_READY = 0x2 };
-
-/* Which of two descriptors can be read from, and written to, just now: these bits. */
-int blz__transfer_ready(blz_sysfd from, blz_sysfd to);
 
 /*
  * Sends up to `len` bytes of a file to a socket in non-blocking mode: the number; 0: the file has

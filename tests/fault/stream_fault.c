@@ -200,8 +200,6 @@ static bool copy_once(blz_rt *rt, enum kind source, enum kind target, const stru
 /* ---- calls that fail ---- */
 
 static const struct fault faults[] = {
-    {FAULTY_PLAIN_RECV, EIO},
-    {FAULTY_PLAIN_SEND, EPIPE},
     {FAULTY_SPLICE, EIO},
     {FAULTY_SPLICE, EINVAL},
     {FAULTY_SENDFILE, EIO},
@@ -215,6 +213,7 @@ static const struct fault faults[] = {
     {FAULTY_LSEEK, EIO},
     {FAULTY_RECV, EIO},
     {FAULTY_SEND, ENOBUFS},
+    {FAULTY_SEND, EPIPE},
     {FAULTY_FCNTL, EIO},
     {FAULTY_POLL, EIO},
     {(enum faulty)ALLOCATION, ENOMEM},

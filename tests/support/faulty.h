@@ -96,8 +96,6 @@ enum faulty {
     FAULTY_FD_ATTACH,   /* blz_fd_attach and _to: return the error */
     FAULTY_FD_READABLE, /* blz_fd_readable: is so at once, whatever the error */
     /* faulty_stream.c: what src/stream calls */
-    FAULTY_PLAIN_RECV,
-    FAULTY_PLAIN_SEND,
     FAULTY_SPLICE,
     FAULTY_SENDFILE,
     FAULTY_POLL,

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* What the linker is asked for, so that this file is found. */
@@ -21,10 +20,6 @@ const int blz_faulty_stream = 1;
         return fails(which) ? -1 : __real_##name args; \
     }
 
-WRAP(FAULTY_PLAIN_RECV, ssize_t, recv, (int fd, void *buf, size_t len, int flags),
-     (fd, buf, len, flags))
-WRAP(FAULTY_PLAIN_SEND, ssize_t, send, (int fd, const void *buf, size_t len, int flags),
-     (fd, buf, len, flags))
 WRAP(FAULTY_SPLICE, ssize_t, splice,
      (int from, off_t *at, int to, off_t *there, size_t len, unsigned flags),
      (from, at, to, there, len, flags))

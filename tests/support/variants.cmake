@@ -38,7 +38,7 @@ foreach(source IN LISTS fault)
             io_uring_queue_init_params io_uring_submit io_uring_submit_and_wait
             io_uring_submit_and_get_events io_uring_register_eventfd
             io_uring_register_ring_fd openat preadv2 pwritev2 fstat statx fsync ftruncate renameat mkdir
-            unlinkat getdents64 copy_file_range recv send splice sendfile poll
+            unlinkat getdents64 copy_file_range splice sendfile poll
             inotify_init1 inotify_add_watch
             inotify_rm_watch read write close fdatasync fallocate fchmod futimens flock lseek fstatfs
             unlink link symlink chmod faccessat utimensat readlink realpath __realpath_chk

@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -28,27 +27,6 @@ int64_t blz__transfer_splice(blz_sysfd from, blz_sysfd to, size_t len)
 
     SYS_RETRY(n, splice(from, NULL, to, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK));
     return result_of_move(n);
-}
-
-int blz__transfer_pipe(blz_sysfd ends[2])
-{
-    return sys_result(pipe2(ends, O_CLOEXEC | O_NONBLOCK));
-}
-
-int64_t blz__transfer_pipe_grow(blz_sysfd end, size_t size)
-{
-    return sys_count(fcntl(end, F_SETPIPE_SZ, (int)size));
-}
-
-int blz__transfer_ready(blz_sysfd from, blz_sysfd to)
-{
-    struct pollfd both[] = {{.fd = from, .events = POLLIN}, {.fd = to, .events = POLLOUT}};
-    int rc;
-
-    SYS_RETRY(rc, poll(both, 2, 0));
-    if (rc < 0)
-        return -errno;
-    return (both[0].revents ? TRANSFER_FROM_READY : 0) | (both[1].revents ? TRANSFER_TO_READY : 0);
 }
 
 int64_t blz__transfer_send_file(blz_sysfd to, blz_sysfd file, int64_t offset, size_t len)
