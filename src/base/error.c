@@ -39,7 +39,7 @@ static const struct {
     {EINPROGRESS, "Now in progress"},
     {EINTR, "Interrupted by a signal"},
     {EINVAL, "Invalid argument"},
-    {EIO, "Input or output error"},
+    {EIO, "Input/output error"},
     {EISCONN, "Already connected"},
     {EISDIR, "Is a directory"},
     {ELOOP, "Too many symbolic links"},

@@ -25,7 +25,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 LIBRARY = [HERE / "hand.c"] + [
-    ROOT / "src" / path for path in ("task/future.c", "task/small_futures.c", "base/panic.c")
+    ROOT / "src" / path for path in ("task/future.c", "task/small_futures.c", "base/panic.c",
+                                      "system/posix/panic.c")
 ]
 FLAGS = ["-g", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'src/tuning/library'}",
          f"-I{HERE}"]
@@ -37,7 +38,7 @@ OUTCOMES = {0: "kept", 1: "lost"}
 def build_library(compiler, folder):
     objects = []
     for source in LIBRARY:
-        objects.append(str(folder / f"{source.stem}.o"))
+        objects.append(str(folder / f"{source.parent.name}-{source.stem}.o"))
         subprocess.run(
             [compiler, "-std=gnu11", "-O1", *FLAGS, "-c", str(source), "-o", objects[-1]],
             check=True)

@@ -31,7 +31,8 @@ def marks():
 
 def build(compiler, program):
     sources = [SOURCE, UNIT / "debug_frames/hand.c"] + [
-        ROOT / "src" / path for path in ("task/future.c", "task/small_futures.c", "base/panic.c")
+        ROOT / "src" / path for path in ("task/future.c", "task/small_futures.c", "base/panic.c",
+                                      "system/posix/panic.c")
     ]
     subprocess.run(
         [compiler, "-g", "-O0", "-std=gnu11", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}",
