@@ -30,11 +30,18 @@
 
 BLZ_BEGIN_DECLS
 
+/* Bytes that an operation has for the system's own use: none, where that needs no such memory. */
+#if defined(_WIN32)
+#define BLZ_IO_SYSTEM_BYTES 64
+#else
+#define BLZ_IO_SYSTEM_BYTES 0
+#endif
+
 /* Larger than anything of today's needs, so that it can stay this size. */
 typedef struct blz_io {
     blz_future future;
     uint64_t done; /* bytes moved, valid after every completion */
-    uint64_t private_[14];
+    uint64_t private_[14 + BLZ_IO_SYSTEM_BYTES / 8];
 } blz_io;
 
 /* A piece of memory among several, laid out like the system's struct iovec. */

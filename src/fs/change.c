@@ -125,9 +125,14 @@ int blz_fs_watch_remove(blz_fs_watch *public, int id)
 
 /* ---- changes ---- */
 
+static struct watch *watch_of(const struct io *io)
+{
+    return (struct watch *)(uintptr_t)io->call.by;
+}
+
 static int64_t fetch_changes(struct io *io, int fd)
 {
-    const struct watch *w = (const struct watch *)io->buf;
+    const struct watch *w = watch_of(io);
 
     return blz__change_fetch(fd, w->batch, CHANGE_BATCH);
 }
@@ -141,7 +146,7 @@ static bool take_change(struct watch *w)
 static blz_poll next_poll(blz_future *self, blz_cx *cx)
 {
     struct io *io = (struct io *)self;
-    struct watch *w = io->buf;
+    struct watch *w = watch_of(io);
 
     if (!(io->flags & (IO_STARTED | IO_CANCELLED)) && take_change(w))
         return blz_future_done(self, 1);
@@ -170,8 +175,10 @@ blz_future *blz_fs_watch_next(blz_io *io, blz_fs_watch *public, blz_fs_change *c
                                        .cancel = blz__io_cancel,
                                        .look = next_look};
     struct watch *w = (struct watch *)public;
+    struct io *op = blz__io_prepare(io, &ops, IO_CALL, &w->ref);
 
-    blz__io_init(io, &ops, IO_CALL, &w->ref, w, BLZ_FD_READ);
+    op->call.by = &w->call;
+    op->call.events = BLZ_FD_READ;
     w->call.call = fetch_changes;
     w->change = change;
     return &io->future;

@@ -16,6 +16,29 @@ static void *bytes(const void *buf)
     return (void *)(uintptr_t)buf;
 }
 
+static blz_future *file_bytes(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
+                              const blz_file *file, void *buf, size_t len, uint64_t offset)
+{
+    struct io *io = blz__file_prepare(public, ops, kind, file);
+
+    io->file.buf = buf;
+    io->file.len = len;
+    io->file.offset = offset;
+    return &io->op.future;
+}
+
+static blz_future *file_pieces(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
+                               const blz_file *file, const blz_iovec *iov, size_t count,
+                               uint64_t offset)
+{
+    struct io *io = blz__file_prepare(public, ops, kind, file);
+
+    io->file_pieces.iov = iov;
+    io->file_pieces.count = count;
+    io->file_pieces.offset = offset;
+    return &io->op.future;
+}
+
 static blz_future *all_of_it(blz_future *io)
 {
     ((struct io *)io)->flags |= IO_ALL;
@@ -27,40 +50,40 @@ static blz_future *all_of_it(blz_future *io)
 blz_future *blz_file_read(blz_io *io, const blz_file *file, void *buf, size_t len)
 {
     static const blz_future_ops ops = FILE_OP("file_read");
-    return blz__file_init(io, &ops, IO_FILE_READ, file, buf, len, FILE_POSITION);
+    return file_bytes(io, &ops, IO_FILE_READ, file, buf, len, FILE_POSITION);
 }
 
 blz_future *blz_file_read_exact(blz_io *io, const blz_file *file, void *buf, size_t len)
 {
     static const blz_future_ops ops = FILE_OP("file_read_exact");
-    return all_of_it(blz__file_init(io, &ops, IO_FILE_READ, file, buf, len, FILE_POSITION));
+    return all_of_it(file_bytes(io, &ops, IO_FILE_READ, file, buf, len, FILE_POSITION));
 }
 
 blz_future *blz_file_readv(blz_io *io, const blz_file *file, const blz_iovec *iov, size_t count)
 {
     static const blz_future_ops ops = FILE_OP("file_readv");
-    return blz__file_init(io, &ops, IO_FILE_READV, file, bytes(iov), count, FILE_POSITION);
+    return file_pieces(io, &ops, IO_FILE_READV, file, iov, count, FILE_POSITION);
 }
 
 blz_future *blz_file_read_at(blz_io *io, const blz_file *file, void *buf, size_t len,
                              int64_t offset)
 {
     static const blz_future_ops ops = FILE_OP("file_read_at");
-    return blz__file_init(io, &ops, IO_FILE_READ, file, buf, len, checked(offset));
+    return file_bytes(io, &ops, IO_FILE_READ, file, buf, len, checked(offset));
 }
 
 blz_future *blz_file_read_exact_at(blz_io *io, const blz_file *file, void *buf, size_t len,
                                    int64_t offset)
 {
     static const blz_future_ops ops = FILE_OP("file_read_exact_at");
-    return all_of_it(blz__file_init(io, &ops, IO_FILE_READ, file, buf, len, checked(offset)));
+    return all_of_it(file_bytes(io, &ops, IO_FILE_READ, file, buf, len, checked(offset)));
 }
 
 blz_future *blz_file_readv_at(blz_io *io, const blz_file *file, const blz_iovec *iov, size_t count,
                               int64_t offset)
 {
     static const blz_future_ops ops = FILE_OP("file_readv_at");
-    return blz__file_init(io, &ops, IO_FILE_READV, file, bytes(iov), count, checked(offset));
+    return file_pieces(io, &ops, IO_FILE_READV, file, iov, count, checked(offset));
 }
 
 /* ---- writing ---- */
@@ -68,41 +91,40 @@ blz_future *blz_file_readv_at(blz_io *io, const blz_file *file, const blz_iovec 
 blz_future *blz_file_write(blz_io *io, const blz_file *file, const void *buf, size_t len)
 {
     static const blz_future_ops ops = FILE_OP("file_write");
-    return blz__file_init(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, FILE_POSITION);
+    return file_bytes(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, FILE_POSITION);
 }
 
 blz_future *blz_file_write_all(blz_io *io, const blz_file *file, const void *buf, size_t len)
 {
     static const blz_future_ops ops = FILE_OP("file_write_all");
-    return all_of_it(blz__file_init(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, FILE_POSITION));
+    return all_of_it(file_bytes(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, FILE_POSITION));
 }
 
 blz_future *blz_file_writev(blz_io *io, const blz_file *file, const blz_iovec *iov, size_t count)
 {
     static const blz_future_ops ops = FILE_OP("file_writev");
-    return blz__file_init(io, &ops, IO_FILE_WRITEV, file, bytes(iov), count, FILE_POSITION);
+    return file_pieces(io, &ops, IO_FILE_WRITEV, file, iov, count, FILE_POSITION);
 }
 
 blz_future *blz_file_write_at(blz_io *io, const blz_file *file, const void *buf, size_t len,
                               int64_t offset)
 {
     static const blz_future_ops ops = FILE_OP("file_write_at");
-    return blz__file_init(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, checked(offset));
+    return file_bytes(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, checked(offset));
 }
 
 blz_future *blz_file_write_all_at(blz_io *io, const blz_file *file, const void *buf, size_t len,
                                   int64_t offset)
 {
     static const blz_future_ops ops = FILE_OP("file_write_all_at");
-    return all_of_it(
-        blz__file_init(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, checked(offset)));
+    return all_of_it(file_bytes(io, &ops, IO_FILE_WRITE, file, bytes(buf), len, checked(offset)));
 }
 
 blz_future *blz_file_writev_at(blz_io *io, const blz_file *file, const blz_iovec *iov, size_t count,
                                int64_t offset)
 {
     static const blz_future_ops ops = FILE_OP("file_writev_at");
-    return blz__file_init(io, &ops, IO_FILE_WRITEV, file, bytes(iov), count, checked(offset));
+    return file_pieces(io, &ops, IO_FILE_WRITEV, file, iov, count, checked(offset));
 }
 
 /* ---- as a stream ---- */
@@ -134,29 +156,37 @@ int64_t blz_file_seek(const blz_file *file, int64_t offset, int whence)
 blz_future *blz_file_set_len(blz_io *io, const blz_file *file, int64_t len)
 {
     static const blz_future_ops ops = FILE_OP("file_set_len");
-    return blz__file_init(io, &ops, FILE_SET_LEN, file, NULL, 0, (uint64_t)len);
+
+    blz__file_prepare(io, &ops, IO_FILE_SET_LEN, file)->set_len.len = len;
+    return &io->future;
 }
 
 blz_future *blz_file_allocate(blz_io *io, const blz_file *file, int64_t offset, int64_t len,
                               bool keep_len)
 {
     static const blz_future_ops ops = FILE_OP("file_allocate");
+    struct io *op = blz__file_prepare(io, &ops, IO_FILE_ALLOCATE, file);
 
-    blz__file_init(io, &ops, FILE_ALLOCATE, file, NULL, (size_t)len, (uint64_t)offset);
-    ((struct io *)io)->msg_flags = keep_len;
+    op->allocate.offset = offset;
+    op->allocate.len = len;
+    op->allocate.keep_len = keep_len;
     return &io->future;
 }
 
 blz_future *blz_file_sync(blz_io *io, const blz_file *file)
 {
     static const blz_future_ops ops = FILE_OP("file_sync");
-    return blz__file_init(io, &ops, IO_FILE_SYNC, file, NULL, 0, 0);
+
+    blz__file_prepare(io, &ops, IO_FILE_SYNC, file)->sync.data_only = false;
+    return &io->future;
 }
 
 blz_future *blz_file_sync_data(blz_io *io, const blz_file *file)
 {
     static const blz_future_ops ops = FILE_OP("file_sync_data");
-    return blz__file_init(io, &ops, IO_FILE_SYNC, file, NULL, 1, 0);
+
+    blz__file_prepare(io, &ops, IO_FILE_SYNC, file)->sync.data_only = true;
+    return &io->future;
 }
 
 /* ---- what is known of it ---- */
@@ -164,19 +194,26 @@ blz_future *blz_file_sync_data(blz_io *io, const blz_file *file)
 blz_future *blz_file_metadata(blz_io *io, const blz_file *file, blz_metadata *out)
 {
     static const blz_future_ops ops = FILE_OP("file_metadata");
-    return blz__file_init(io, &ops, FILE_METADATA, file, out, 0, 0);
+
+    blz__file_prepare(io, &ops, IO_FILE_METADATA, file)->metadata.out = out;
+    return &io->future;
 }
 
 blz_future *blz_file_set_mode(blz_io *io, const blz_file *file, unsigned mode)
 {
     static const blz_future_ops ops = FILE_OP("file_set_mode");
-    return blz__file_init(io, &ops, FILE_SET_MODE, file, NULL, mode, 0);
+
+    blz__file_prepare(io, &ops, IO_FILE_SET_MODE, file)->set_mode.mode = mode;
+    return &io->future;
 }
 
 blz_future *blz_file_set_times(blz_io *io, const blz_file *file, int64_t accessed_ns,
                                int64_t modified_ns)
 {
     static const blz_future_ops ops = FILE_OP("file_set_times");
-    return blz__file_init(io, &ops, FILE_SET_TIMES, file, NULL, (size_t)modified_ns,
-                          (uint64_t)accessed_ns);
+    struct io *op = blz__file_prepare(io, &ops, IO_FILE_SET_TIMES, file);
+
+    op->set_times.accessed_ns = accessed_ns;
+    op->set_times.modified_ns = modified_ns;
+    return &io->future;
 }

@@ -9,19 +9,6 @@
 
 #include <blitz/look.h>
 
-/* Kinds beyond those that the ring knows (IO_FILE_READ and on). */
-enum {
-    FILE_OPEN = IO_FILE_KINDS, /* fd: where to begin, or NULL; buf: path; offset: see open.c */
-    FILE_SET_LEN,              /* offset: the length */
-    FILE_ALLOCATE,             /* offset; len; msg_flags: keep the length */
-    FILE_METADATA,             /* buf: blz_metadata * */
-    FILE_SET_MODE,             /* len */
-    FILE_SET_TIMES,            /* offset: accessed; len: modified */
-    FILE_LOCK                  /* len: FILE_LOCK_SHARED and so on */
-};
-
-#define FILE_POSITION ((uint64_t)FILE_AT_POSITION)
-
 #define file_ref(handle)         ((const blz__fd_ref *)(const void *)(handle))
 #define file_mutable_ref(handle) ((blz__fd_ref *)(void *)(handle))
 
@@ -34,9 +21,9 @@ _Static_assert(sizeof(blz_file) == sizeof(blz__fd_ref), "a handle is a reference
 
 /* ---- file_io.c [task] ---- */
 
-/* Like blz__io_init; `file` NULL: none is needed. */
-blz_future *blz__file_init(blz_io *io, const blz_future_ops *ops, unsigned kind,
-                           const blz_file *file, void *buf, size_t len, uint64_t offset);
+/* Like blz__io_prepare; `file` NULL: none is needed. */
+struct io *blz__file_prepare(blz_io *io, const blz_future_ops *ops, enum io_kind kind,
+                             const blz_file *file);
 blz_poll blz__file_poll(blz_future *self, blz_cx *cx);
 void blz__file_cancel(blz_future *self, blz_cx *cx);
 void blz__file_look(const blz_future *self, blz_look *look);

@@ -24,12 +24,19 @@ static int direction_of(const struct io *io)
 static const blz_iovec *pieces_of(const struct io *io, blz_iovec *one, size_t *count)
 {
     if (io->op.kind == IO_FILE_READV || io->op.kind == IO_FILE_WRITEV) {
-        *count = io->len;
-        return io->buf;
+        *count = io->file_pieces.count;
+        return io->file_pieces.iov;
     }
-    *one = (blz_iovec){io->buf, io_clamp(io->len)};
+    *one = (blz_iovec){io->file.buf, io_clamp(io->file.len)};
     *count = 1;
     return one;
+}
+
+static int64_t offset_of(const struct io *io)
+{
+    if (io->op.kind == IO_FILE_READV || io->op.kind == IO_FILE_WRITEV)
+        return (int64_t)io->file_pieces.offset;
+    return (int64_t)io->file.offset;
 }
 
 /* ---- with patience ---- */
@@ -39,9 +46,10 @@ static int64_t transfer(const struct io *io, blz_sysfd fd)
     blz_iovec one;
     size_t count;
     const blz_iovec *iov = pieces_of(io, &one, &count);
+    int64_t offset = offset_of(io);
 
-    return direction_of(io) == FD_OUT ? blz__file_write(fd, iov, count, (int64_t)io->offset)
-                                      : blz__file_read(fd, iov, count, (int64_t)io->offset);
+    return direction_of(io) == FD_OUT ? blz__file_write(fd, iov, count, offset)
+                                      : blz__file_read(fd, iov, count, offset);
 }
 
 int64_t blz__file_call(const struct io *io, blz_sysfd fd)
@@ -50,21 +58,21 @@ int64_t blz__file_call(const struct io *io, blz_sysfd fd)
         return transfer(io, fd);
     switch (io->op.kind) {
     case IO_FILE_SYNC:
-        return blz__file_sync(fd, io->len);
-    case FILE_OPEN:
-        return blz__open_run(fd, io->buf, io->offset);
-    case FILE_METADATA:
-        return blz__file_metadata(fd, io->buf);
-    case FILE_SET_LEN:
-        return blz__file_set_len(fd, (int64_t)io->offset);
-    case FILE_ALLOCATE:
-        return blz__file_allocate(fd, (int64_t)io->offset, (int64_t)io->len, io->msg_flags);
-    case FILE_SET_MODE:
-        return blz__file_set_mode(fd, (unsigned)io->len);
-    case FILE_SET_TIMES:
-        return blz__file_set_times(fd, (int64_t)io->offset, (int64_t)io->len);
+        return blz__file_sync(fd, io->sync.data_only);
+    case IO_FILE_OPEN:
+        return blz__open_run(fd, io->open.path, io->open.how);
+    case IO_FILE_METADATA:
+        return blz__file_metadata(fd, io->metadata.out);
+    case IO_FILE_SET_LEN:
+        return blz__file_set_len(fd, io->set_len.len);
+    case IO_FILE_ALLOCATE:
+        return blz__file_allocate(fd, io->allocate.offset, io->allocate.len, io->allocate.keep_len);
+    case IO_FILE_SET_MODE:
+        return blz__file_set_mode(fd, io->set_mode.mode);
+    case IO_FILE_SET_TIMES:
+        return blz__file_set_times(fd, io->set_times.accessed_ns, io->set_times.modified_ns);
     default:
-        return blz__file_lock(fd, (int)io->len);
+        return blz__file_lock(fd, io->lock.how);
     }
 }
 
@@ -75,9 +83,10 @@ static int64_t transfer_now(const struct io *io, blz_sysfd fd)
     blz_iovec one;
     size_t count;
     const blz_iovec *iov = pieces_of(io, &one, &count);
+    int64_t offset = offset_of(io);
 
-    return direction_of(io) == FD_OUT ? blz__file_write_now(fd, iov, count, (int64_t)io->offset)
-                                      : blz__file_read_now(fd, iov, count, (int64_t)io->offset);
+    return direction_of(io) == FD_OUT ? blz__file_write_now(fd, iov, count, offset)
+                                      : blz__file_read_now(fd, iov, count, offset);
 }
 
 static int64_t try_transfer(const struct io *io, blz_sysfd fd)
@@ -101,9 +110,9 @@ int64_t blz__file_try(const struct io *io, blz_sysfd fd)
 {
     if (io->op.kind < IO_FILE_SYNC)
         return try_transfer(io, fd);
-    if (io->op.kind == FILE_OPEN)
-        return blz__open_try(fd, io->buf, io->offset);
-    if (io->op.kind == FILE_METADATA)
-        return blz__file_metadata_now(fd, io->buf);
+    if (io->op.kind == IO_FILE_OPEN)
+        return blz__open_try(fd, io->open.path, io->open.how);
+    if (io->op.kind == IO_FILE_METADATA)
+        return blz__file_metadata_now(fd, io->metadata.out);
     return -EAGAIN;
 }

@@ -22,15 +22,12 @@
 /* More `flags` of struct io. */
 enum { FILE_IN_RING = 0x40, FILE_IN_POOL = 0x80 };
 
-blz_future *blz__file_init(blz_io *public, const blz_future_ops *ops, unsigned kind,
-                           const blz_file *file, void *buf, size_t len, uint64_t offset)
+struct io *blz__file_prepare(blz_io *io, const blz_future_ops *ops, enum io_kind kind,
+                             const blz_file *file)
 {
     static const blz__fd_ref none;
-    struct io *io = (struct io *)public;
 
-    blz__io_init(public, ops, (enum io_kind)kind, file ? file_ref(file) : &none, buf, len);
-    io->offset = offset;
-    return &io->op.future;
+    return blz__io_prepare(io, ops, kind, file ? file_ref(file) : &none);
 }
 
 static blz_sysfd fd_of(const struct io *io)
@@ -77,7 +74,7 @@ static bool give_to_pool(struct io *io, blz_cx *cx)
 
 static bool suits_ring(const struct io *io)
 {
-    return io->op.kind < IO_FILE_KINDS && blz__driver_need() == 0 &&
+    return io->op.kind <= IO_FILE_SYNC && blz__driver_need() == 0 &&
            blz__driver_current()->ops->files;
 }
 
@@ -118,12 +115,12 @@ static bool advance(struct io *io)
     if (value <= 0 || io->op.kind >= IO_FILE_SYNC)
         return false;
     io->op.done += (uint64_t)value;
-    if (!(io->flags & IO_ALL) || (size_t)value >= io->len)
+    if (!(io->flags & IO_ALL) || (size_t)value >= io->file.len)
         return false;
-    io->buf = (char *)io->buf + value;
-    io->len -= (size_t)value;
-    if (io->offset != FILE_POSITION)
-        io->offset += (uint64_t)value;
+    io->file.buf = (char *)io->file.buf + value;
+    io->file.len -= (size_t)value;
+    if (io->file.offset != FILE_POSITION)
+        io->file.offset += (uint64_t)value;
     return true;
 }
 
@@ -131,7 +128,7 @@ static int64_t result_of(const struct io *io)
 {
     if (!(io->flags & IO_ALL) || io->op.value < 0)
         return io->op.value;
-    if (io->op.value == 0 && io->len > 0)
+    if (io->op.value == 0 && io->file.len > 0)
         return -ENODATA;
     return (int64_t)io->op.done;
 }
@@ -162,7 +159,16 @@ static blz_poll go_on(struct io *io, blz_cx *cx)
 
 static bool moves_nothing(const struct io *io)
 {
-    return io->len == 0 && io->op.kind < IO_FILE_SYNC;
+    switch (io->op.kind) {
+    case IO_FILE_READ:
+    case IO_FILE_WRITE:
+        return io->file.len == 0;
+    case IO_FILE_READV:
+    case IO_FILE_WRITEV:
+        return io->file_pieces.count == 0;
+    default:
+        return false;
+    }
 }
 
 static blz_poll first_poll(struct io *io, blz_cx *cx)
@@ -176,7 +182,7 @@ static blz_poll first_poll(struct io *io, blz_cx *cx)
         return BLZ_PENDING;
     if (blz_unlikely(!blz__io_length_is_valid(io)))
         return blz_future_done(&io->op.future, -EINVAL);
-    if (io->fd || io->op.kind != FILE_OPEN || io->generation)
+    if (io->fd || io->op.kind != IO_FILE_OPEN || io->generation)
         fd = blz__fd_acquire(&ref);
     if (fd < 0)
         return blz_future_done(&io->op.future, fd);
@@ -217,7 +223,7 @@ void blz__file_look(const blz_future *self, blz_look *look)
         return;
     look->kind = "file";
     look->object = io;
-    if (io->op.kind != FILE_OPEN) { /* its entry stays until it has ended */
+    if (io->op.kind != IO_FILE_OPEN) { /* its entry stays until it has ended */
         look->object = io->fd;
         look->fd = io->fd->fd;
     }

@@ -12,7 +12,8 @@
 
 static blz_future *lock_init(blz_io *io, const blz_file *file, const blz_future_ops *ops, int how)
 {
-    return blz__file_init(io, ops, FILE_LOCK, file, NULL, (size_t)how, 0);
+    blz__file_prepare(io, ops, IO_FILE_LOCK, file)->lock.how = how;
+    return &io->future;
 }
 
 blz_future *blz_file_try_lock(blz_io *io, const blz_file *file)

@@ -59,7 +59,7 @@ int64_t blz__open_try(blz_sysfd at, const char *path, uint64_t how)
 
 static int64_t hand_out(struct io *io, blz_cx *cx, blz_sysfd fd)
 {
-    blz__fd_ref *ref = (blz__fd_ref *)(uintptr_t)io->len; /* what blz_file_open was given */
+    blz__fd_ref *ref = io->open.file;
     int rc = io->flags & IO_CANCELLED ? -ECANCELED : blz__fd_adopt(ref, blz_cx_rt(cx), fd, 0);
 
     if (rc < 0)
@@ -85,10 +85,11 @@ blz_future *blz_file_open(blz_io *public, blz_file *file, const char *path,
                                        .look = blz__file_look};
     static const blz_open_options none;
     const blz_open_options *o = options ? options : &none;
-    struct io *io = (struct io *)public;
+    struct io *io = blz__file_prepare(public, &ops, IO_FILE_OPEN, o->at);
 
-    blz__file_init(public, &ops, FILE_OPEN, o->at, (void *)(uintptr_t)path, (uintptr_t)file,
-                   blz__open_how(o));
+    io->open.path = path;
+    io->open.how = blz__open_how(o);
+    io->open.file = file_mutable_ref(file);
     if (o->at && !io->fd)
         io->generation = 1; /* a handle that is none is not the current directory */
     *file = (blz_file){NULL, 0};

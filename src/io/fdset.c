@@ -307,7 +307,7 @@ static int arm(struct side *side, unsigned events, blz_cx *cx)
     struct io *io = &side->io;
     int rc;
 
-    blz__io_init((blz_io *)io, &ops, IO_POLL, &side->member->ref, NULL, events);
+    blz__io_init_wait((blz_io *)io, &ops, &side->member->ref, events);
     rc = blz__driver_need(); /* before anyone can send the driver a request to end it */
     if (rc == 0)
         rc = blz__fd_enter(io, cx);

@@ -68,7 +68,7 @@ static int64_t result_of(const struct io *io)
         return result;
     if (blz__fd_is_gone(io))
         return -ECANCELED; /* whatever it says is of the past, or of another file */
-    return result < 0 ? result : result & (int64_t)(io->len | BLZ_FD_ERR | BLZ_FD_HUP);
+    return result < 0 ? result : result & (int64_t)(io->readiness.events | BLZ_FD_ERR | BLZ_FD_HUP);
 }
 
 static blz_poll wait_poll(blz_future *self, blz_cx *cx)
@@ -90,7 +90,7 @@ static blz_future *make_wait(blz_io *io, const blz_future_ops *ops, const blz_fd
     blz__fd_ref ref = ref_of(handle);
 
     events &= BLZ_FD_READ | BLZ_FD_PRI | BLZ_FD_WRITE;
-    return blz__io_init(io, ops, IO_POLL, &ref, NULL, events);
+    return blz__io_init_wait(io, ops, &ref, events);
 }
 
 blz_future *blz_fd_wait(blz_io *io, const blz_fd *handle, unsigned events)

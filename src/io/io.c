@@ -13,8 +13,8 @@
 #include <blitz/look.h>
 #include <errno.h>
 
-blz_future *blz__io_init(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
-                         const blz__fd_ref *ref, void *buf, size_t len)
+struct io *blz__io_prepare(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
+                           const blz__fd_ref *ref)
 {
     struct io *io = (struct io *)public;
 
@@ -26,9 +26,35 @@ blz_future *blz__io_init(blz_io *public, const blz_future_ops *ops, enum io_kind
     io->generation = (uint32_t)ref->generation;
     io->flags = 0;
     io->progress = 0;
-    io->msg_flags = 0;
-    io->buf = buf;
-    io->len = len;
+    return io;
+}
+
+blz_future *blz__io_init(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
+                         const blz__fd_ref *ref, void *buf, size_t len)
+{
+    struct io *io = blz__io_prepare(public, ops, kind, ref);
+
+    io->bytes.buf = buf;
+    io->bytes.len = len;
+    return &io->op.future;
+}
+
+blz_future *blz__io_init_pieces(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
+                                const blz__fd_ref *ref, const blz_iovec *iov, size_t count)
+{
+    struct io *io = blz__io_prepare(public, ops, kind, ref);
+
+    io->pieces.iov = iov;
+    io->pieces.count = count;
+    return &io->op.future;
+}
+
+blz_future *blz__io_init_wait(blz_io *public, const blz_future_ops *ops, const blz__fd_ref *ref,
+                              unsigned events)
+{
+    struct io *io = blz__io_prepare(public, ops, IO_POLL, ref);
+
+    io->readiness.events = events;
     return &io->op.future;
 }
 
@@ -51,13 +77,48 @@ bool blz__pieces_are_valid(const blz_iovec *iov, size_t count)
 bool blz__io_length_is_valid(const struct io *io)
 {
     switch (io->op.kind) {
+    case IO_READ:
+    case IO_WRITE:
+    case IO_PEEK:
+        return length_is_valid(io->bytes.len);
     case IO_READV:
     case IO_WRITEV:
+        return blz__pieces_are_valid(io->pieces.iov, io->pieces.count);
+    case IO_SENDFILE:
+        return length_is_valid(io->sendfile.len);
+    case IO_FILE_READ:
+    case IO_FILE_WRITE:
+        return length_is_valid(io->file.len);
     case IO_FILE_READV:
     case IO_FILE_WRITEV:
-        return blz__pieces_are_valid(io->buf, io->len);
-    default: /* of files there are more kinds, which move no bytes */
-        return io->op.kind >= IO_FILE_KINDS || length_is_valid(io->len);
+        return blz__pieces_are_valid(io->file_pieces.iov, io->file_pieces.count);
+    default:
+        return true;
+    }
+}
+
+/* What is left of an operation that moves bytes; of pieces, their number. */
+static size_t rest_of(const struct io *io)
+{
+    switch (io->op.kind) {
+    case IO_READV:
+    case IO_WRITEV:
+        return io->pieces.count;
+    case IO_SENDFILE:
+        return io->sendfile.len;
+    default:
+        return io->bytes.len;
+    }
+}
+
+static void take_from_rest(struct io *io, size_t n)
+{
+    if (io->op.kind == IO_SENDFILE) {
+        io->sendfile.offset += n;
+        io->sendfile.len -= n;
+    } else {
+        io->bytes.buf = (char *)io->bytes.buf + n;
+        io->bytes.len -= n;
     }
 }
 
@@ -85,7 +146,7 @@ bool blz__io_try_first(struct io *io)
             return true;
         }
     }
-    io->driver = seen;
+    io->seen = seen;
     return false;
 }
 
@@ -118,10 +179,9 @@ static bool advance(struct io *io)
     if (value <= 0 || !moves_bytes(io))
         return false;
     io->op.done += (uint64_t)value;
-    if (!(io->flags & IO_ALL) || (size_t)value >= io->len)
+    if (!(io->flags & IO_ALL) || (size_t)value >= rest_of(io))
         return false;
-    io->buf = (void *)((uintptr_t)io->buf + (size_t)value); /* of a file it is the offset */
-    io->len -= (size_t)value;
+    take_from_rest(io, (size_t)value);
     return true;
 }
 
@@ -129,7 +189,7 @@ static int64_t result_of(const struct io *io)
 {
     if (!(io->flags & IO_ALL) || io->op.value < 0)
         return io->op.value;
-    if (io->op.value == 0 && io->len > 0)
+    if (io->op.value == 0 && rest_of(io) > 0)
         return -ENODATA; /* the other side has ended before all of it came */
     return (int64_t)io->op.done;
 }
@@ -165,9 +225,12 @@ static blz_poll go_on(struct io *io, blz_cx *cx)
 /* Not the end of the stream, whatever it looks like. */
 static bool moves_nothing(const struct io *io)
 {
-    return io->len == 0 &&
-           (1u << io->op.kind & (1u << IO_READ | 1u << IO_WRITE | 1u << IO_READV | 1u << IO_WRITEV |
-                                 1u << IO_PEEK | 1u << IO_SENDFILE));
+    enum {
+        MOVE = 1u << IO_READ | 1u << IO_WRITE | 1u << IO_READV | 1u << IO_WRITEV | 1u << IO_PEEK |
+               1u << IO_SENDFILE
+    };
+
+    return (1u << io->op.kind & MOVE) && rest_of(io) == 0;
 }
 
 static blz_poll first_poll(struct io *io, blz_cx *cx)

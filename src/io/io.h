@@ -4,7 +4,7 @@
  * the backends beside this file.
  *
  *   blz__fd        an open descriptor: what blz_tcp and its kin point to             fd.c
- *   struct io      an operation on one, a future                                     io.c
+ *   struct io      an operation on one, a future                            io.c, layout.h
  *   try_now        carrying one out with a system call that does not wait            try_now.c
  *   ready          descriptors whose readiness is told as edges                      ready.c
  *   foreign        descriptors of others: waiting until they are ready               foreign.c
@@ -17,15 +17,11 @@
 #define BLZ_IO_IO_H
 
 #include "base/lock.h"
-#include "io/op.h"
+#include "io/layout.h"
 
-#include <blitz/blocking.h>
 #include <blitz/fd.h>
-#include <blitz/io.h>
 
-typedef struct blz__fd blz__fd;
 typedef struct blz__io blz__io; /* all descriptors of a runtime */
-struct io;
 
 /* ---- Descriptors ---- */
 
@@ -84,12 +80,6 @@ struct blz__fd {
 #define FD_ENDED 2u /* there is more than bytes (the end, an error): a short read says nothing */
 #define FD_EVENT 4u /* one event */
 
-/* What a program holds. */
-typedef struct blz__fd_ref {
-    blz__fd *entry;
-    uint64_t generation;
-} blz__fd_ref;
-
 /* Adopts an open descriptor. 0, or -ENOMEM (it is still the caller's). -ENXIO: no runtime. */
 int blz__fd_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
 
@@ -126,39 +116,6 @@ blz__fd_ref blz__fd_take_kept(const blz__fd_ref *listener);
 
 /* ---- Operations ---- */
 
-enum io_kind {
-    IO_READ,     /* buf, len: recv or read */
-    IO_WRITE,    /* buf, len: send or write */
-    IO_READV,    /* buf: blz_iovec[len] */
-    IO_WRITEV,   /* the same */
-    IO_PEEK,     /* buf, len */
-    IO_LEASE,    /* buf: blz_buf * to fill */
-    IO_RECVMSG,  /* buf: struct blz__socket_message * */
-    IO_SENDMSG,  /* the same */
-    IO_ACCEPT,   /* value: the new descriptor, still a plain one */
-    IO_CONNECT,  /* buf: blz_addr *; len: of what the system takes */
-    IO_SENDFILE, /* buf: the offset, as a number; len; extra: the file's descriptor, likewise */
-    IO_POLL,     /* len: BLZ_FD_READ and so on; value: those that are true */
-    IO_CALL,     /* buf: struct io_call *; len: BLZ_FD_READ or BLZ_FD_WRITE */
-    IO_KINDS,
-    /* Of files, which are never ready or not: for drivers that do files. offset: where; -1: at the
-     * file's position. -EAGAIN means that a thread has to do it. */
-    IO_FILE_READ,   /* buf, len */
-    IO_FILE_WRITE,  /* the same */
-    IO_FILE_READV,  /* buf: blz_iovec[len] */
-    IO_FILE_WRITEV, /* the same */
-    IO_FILE_SYNC,   /* len: 1 for the data alone */
-    IO_FILE_KINDS,
-};
-
-/*
- * A system call of the module above that does not wait, whatever mode the descriptor is in: gives
- * its result, or a negative errno, of which -EAGAIN means: not now. [home worker, or the task]
- */
-struct io_call {
-    int64_t (*call)(struct io *io, int fd);
-};
-
 /* How an operation goes on after its first completion. */
 enum {
     IO_ALL = 0x1,     /* until all of `len` is moved: write_all, read_exact */
@@ -176,38 +133,7 @@ enum {
     IO_CANCEL_QUEUED = 0x10, /* io_uring: the request to end it waits for room */
 };
 
-/* What blz_io is. */
-struct io {
-    union {
-        struct {
-            blz__op op;
-            struct io *next; /* in fd->waiting */
-            uint64_t driver; /* the driver's; at first, what was seen of the readiness */
-        };
-        /* A file's, while the blocking pool has it: no driver knows it, no entry links it, and
-         * only its task ends it, so the job lies where these links would be. */
-        struct {
-            unsigned char before_[offsetof(blz__op, cancel)];
-            blz_blocking_job job;
-        } pooled;
-    };
-    blz__fd *fd;
-    uint32_t generation;
-    uint8_t flags;    /* IO_ALL and on; the task's */
-    uint8_t progress; /* IO_CONNECTING and on; its home's, once it is handed over */
-    uint16_t msg_flags;
-    void *buf;
-    size_t len;
-    union {
-        void *extra;     /* of the module above */
-        uint64_t offset; /* of files */
-    };
-};
-
 _Static_assert(sizeof(blz__fd) == 64, "an entry is a cache line");
-_Static_assert(sizeof(struct io) <= sizeof(blz_io), "blz_io is too small");
-_Static_assert(sizeof(((struct io *)0)->pooled) <= offsetof(struct io, fd), "a job is in the way");
-_Static_assert(offsetof(blz__op, done) == offsetof(blz_io, done), "blz_io.done is elsewhere");
 
 /*
  * Whether a length can be one. Above INT64_MAX it is a negative result that was used as a length:
@@ -228,6 +154,12 @@ static inline size_t io_clamp(size_t len)
     return len < max ? len : max;
 }
 
+/* Pieces, as the system takes them: laid out like its struct iovec, and only read. */
+static inline void *io_iovec(const blz_iovec *iov)
+{
+    return (void *)(uintptr_t)iov;
+}
+
 static inline int io_direction(const struct io *io)
 {
     switch (io->op.kind) {
@@ -238,19 +170,28 @@ static inline int io_direction(const struct io *io)
     case IO_SENDFILE:
         return FD_OUT;
     case IO_POLL:
+        return (io->readiness.events & BLZ_FD_WRITE) ? FD_OUT : FD_IN;
     case IO_CALL:
-        return (io->len & BLZ_FD_WRITE) ? FD_OUT : FD_IN;
+        return (io->call.events & BLZ_FD_WRITE) ? FD_OUT : FD_IN;
     default:
         return FD_IN;
     }
 }
 
 /*
- * Makes an operation: `ops` has a name, blz__io_poll and blz__io_cancel, or functions that wrap
- * them. Aborts if it is still in flight. [task]
+ * Makes an operation, all but its arguments: `ops` has a name, blz__io_poll and blz__io_cancel, or
+ * functions that wrap them. Aborts if it is still in flight. [task]
  */
+struct io *blz__io_prepare(blz_io *io, const blz_future_ops *ops, enum io_kind kind,
+                           const blz__fd_ref *ref);
+
+/* Makes operations on bytes, on pieces, and one that waits for readiness (BLZ_FD_READ and so on). */
 blz_future *blz__io_init(blz_io *io, const blz_future_ops *ops, enum io_kind kind,
                          const blz__fd_ref *ref, void *buf, size_t len);
+blz_future *blz__io_init_pieces(blz_io *io, const blz_future_ops *ops, enum io_kind kind,
+                                const blz__fd_ref *ref, const blz_iovec *iov, size_t count);
+blz_future *blz__io_init_wait(blz_io *io, const blz_future_ops *ops, const blz__fd_ref *ref,
+                              unsigned events);
 blz_poll blz__io_poll(blz_future *self, blz_cx *cx);
 void blz__io_cancel(blz_future *self, blz_cx *cx);
 void blz__io_look(const blz_future *self, struct blz_look *look); /* while it is in flight */

@@ -9,6 +9,21 @@
 #include "sched/sched.h"
 
 /*
+ * What every operation begins with, also one that no driver ever has: layout.h.
+ *
+ *   done     bytes moved; public, see blitz/io.h
+ *   events   outstanding events, and OP_CANCEL; 0: it is not in flight
+ *   kind     enum io_kind
+ *   armed    readiness backends: waits for an edge; under the lock of its entry
+ */
+#define OP_HEAD        \
+    blz_future future; \
+    uint64_t done;     \
+    uint32_t events;   \
+    uint16_t kind;     \
+    uint8_t armed
+
+/*
  * An operation in the hands of a driver. It is a future in the frame of the task that awaits it,
  * and that memory belongs to the driver until the last event has been reported: `events` counts
  * what is outstanding, and the operation is ready at zero. A second bit-field in the same word says
@@ -26,12 +41,8 @@
  * message itself is counted, it can never reach an operation that has been reused.
  */
 struct blz__op {
-    blz_future future;
-    uint64_t done;   /* bytes moved; public, see blitz/io.h */
-    uint32_t events; /* outstanding events; OP_CANCEL */
-    uint16_t kind;   /* what to do; src/io/io.h */
-    uint8_t armed;   /* readiness backends: waits for an edge; under the lock of its entry */
-    int64_t value;   /* the result so far */
+    OP_HEAD;
+    int64_t value;           /* the result so far */
     struct blz_worker *home; /* atomic: may change while it is in flight, see ready.c */
     blz_waker waker;
     blz__message cancel; /* the request to end it, on its way to the home */

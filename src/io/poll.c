@@ -71,7 +71,7 @@ static int grow(struct poll_driver *d, uint32_t capacity)
 static short events_of(const struct io *io)
 {
     if (io->op.kind == IO_POLL)
-        return (short)poll_bits((unsigned)io->len);
+        return (short)poll_bits(io->readiness.events);
     return io_direction(io) == FD_IN ? POLLIN : POLLOUT;
 }
 
@@ -82,7 +82,7 @@ static void remove_at(struct poll_driver *d, uint32_t slot)
     d->fds[slot] = d->fds[last];
     d->ops[slot] = d->ops[last];
     if (slot != last)
-        d->ops[slot]->driver = slot;
+        d->ops[slot]->poll_slot = slot;
 }
 
 /* ---- the contract ---- */
@@ -135,7 +135,7 @@ static void poll_submit(blz__driver *driver, blz__op *op)
         blz__io_complete(driver, io, -ENOMEM);
         return;
     }
-    io->driver = d->count;
+    io->poll_slot = d->count;
     op->armed = true;
     d->fds[d->count] = (struct pollfd){.fd = io->fd->fd, .events = events_of(io)};
     d->ops[d->count++] = io;
@@ -145,7 +145,7 @@ static void poll_submit(blz__driver *driver, blz__op *op)
 static void take_out(struct poll_driver *d, struct io *io)
 {
     io->op.armed = false;
-    remove_at(d, (uint32_t)io->driver);
+    remove_at(d, io->poll_slot);
 }
 
 static void poll_cancel(blz__driver *driver, blz__op *op)

@@ -47,7 +47,7 @@ static bool took_all(const struct io *io, int64_t value)
         return false;
     switch (io->op.kind) {
     case IO_READ:
-        return value > 0 && (size_t)value < io->len;
+        return value > 0 && (size_t)value < io->bytes.len;
     case IO_LEASE:
         return value > 0 && value < LEASE_SIZE;
     default:
@@ -151,7 +151,7 @@ static bool has_news(const struct io *io)
     uint64_t now = fd_seen(io->fd), ticks = ~(((uint64_t)(FD_EVENT - 1) << 32) | (FD_EVENT - 1));
 
     if (io->op.kind == IO_POLL)
-        return (now ^ io->driver) & ticks;
+        return (now ^ io->seen) & ticks;
     return now >> (32 * io_direction(io)) & FD_READY;
 }
 
@@ -184,9 +184,9 @@ static int64_t try_and_note(struct io *io)
 {
     int64_t value;
 
-    io->driver = fd_seen(io->fd);
+    io->seen = fd_seen(io->fd);
     value = blz__io_try_now(io);
-    blz__fd_note(io, io->driver, value);
+    blz__fd_note(io, io->seen, value);
     return value;
 }
 
@@ -261,7 +261,7 @@ static void add_edge(blz__fd *entry, int direction, bool ended, bool quiet)
         ;
 }
 
-/* Operations that have been disarmed, linked by `driver`, the oldest first. */
+/* Operations that have been disarmed, linked by `next_queued`, the oldest first. */
 struct chain {
     struct io *first, *last;
 };
@@ -274,9 +274,9 @@ static void take_armed(blz__fd *entry, int direction, bool all, struct chain *ch
             continue;
         blz__plain_write(&io->op.armed);
         io->op.armed = false;
-        io->driver = 0;
+        io->next_queued = NULL;
         if (chain->last)
-            chain->last->driver = (uint64_t)(uintptr_t)io;
+            chain->last->next_queued = io;
         else
             chain->first = io;
         chain->last = io;
@@ -313,7 +313,7 @@ void blz__ready_edge(ready_driver *d, uint64_t token, unsigned what)
     struct io *io = note_edge(d, token, what), *next;
 
     for (; io; io = next) {
-        next = (struct io *)(uintptr_t)io->driver;
+        next = io->next_queued;
         int64_t value = try_and_note(io);
         if (value == -EAGAIN)
             arm_or_try(d, io);

@@ -20,11 +20,6 @@
 
 enum { KINDS = 1u << IO_WRITE | 1u << IO_WRITEV | 1u << IO_SENDMSG };
 
-static struct io *next_of(const struct io *io)
-{
-    return (struct io *)(uintptr_t)io->driver;
-}
-
 bool blz__send_batch_wants(const struct io *io, const blz_cx *cx)
 {
     return (1u << io->op.kind & KINDS) && (io->fd->flags & FD_SOCKET) &&
@@ -37,9 +32,9 @@ void blz__send_batch_add(struct io *io, blz_cx *cx)
     blz__driver *driver = blz__driver_current();
 
     blz__op_await(&io->op, cx);
-    io->driver = 0;
+    io->next_queued = NULL;
     if (driver->send_batch)
-        driver->send_batch_last->driver = (uint64_t)(uintptr_t)io;
+        driver->send_batch_last->next_queued = io;
     else
         driver->send_batch = io;
     driver->send_batch_last = io;
@@ -49,14 +44,14 @@ bool blz__send_batch_cancel(blz__driver *driver, blz__op *op)
 {
     struct io *io = (struct io *)op, *last = NULL, *i = driver->send_batch;
 
-    for (; i && i != io; i = next_of(i))
+    for (; i && i != io; i = i->next_queued)
         last = i;
     if (!i)
         return false;
     if (last)
-        last->driver = io->driver;
+        last->next_queued = io->next_queued;
     else
-        driver->send_batch = next_of(io);
+        driver->send_batch = io->next_queued;
     if (driver->send_batch_last == io)
         driver->send_batch_last = last;
     blz__io_complete(driver, io, -ECANCELED);
@@ -73,7 +68,7 @@ static void try_now(blz__driver *driver, struct io *io)
         blz__io_complete(driver, io, value);
         return;
     }
-    io->driver = seen;
+    io->seen = seen;
     driver->ops->submit(driver, &io->op);
 }
 
@@ -83,7 +78,7 @@ bool blz__send_batch_run(blz__driver *driver)
 
     while (driver->send_batch) {
         struct io *io = driver->send_batch;
-        driver->send_batch = next_of(io);
+        driver->send_batch = io->next_queued;
         if (driver->send_batch)
             __builtin_prefetch(driver->send_batch->fd);
         try_now(driver, io);

@@ -26,7 +26,7 @@ static blz__lock *mode_lock_of(const struct io *io)
 
 static int64_t try_read(const struct io *io, int fd, bool socket)
 {
-    blz_iovec one = {io->buf, io_clamp(io->len)};
+    blz_iovec one = {io->bytes.buf, io_clamp(io->bytes.len)};
 
     if (socket)
         return blz__socket_recv(fd, one.base, one.len);
@@ -36,20 +36,20 @@ static int64_t try_read(const struct io *io, int fd, bool socket)
 static int64_t try_write(const struct io *io, int fd, bool socket)
 {
     if (socket)
-        return blz__socket_send(fd, io->buf, io_clamp(io->len));
-    return blz__pipe_write(fd, io->buf, io_clamp(io->len), mode_lock_of(io));
+        return blz__socket_send(fd, io->bytes.buf, io_clamp(io->bytes.len));
+    return blz__pipe_write(fd, io->bytes.buf, io_clamp(io->bytes.len), mode_lock_of(io));
 }
 
 static int64_t try_readv(const struct io *io, int fd, bool socket)
 {
-    return socket ? blz__message_recv_pieces(fd, io->buf, io->len)
-                  : blz__pipe_read(fd, io->buf, io->len, mode_lock_of(io));
+    return socket ? blz__message_recv_pieces(fd, io->pieces.iov, io->pieces.count)
+                  : blz__pipe_read(fd, io->pieces.iov, io->pieces.count, mode_lock_of(io));
 }
 
 static int64_t try_writev(const struct io *io, int fd, bool socket)
 {
-    return socket ? blz__message_send_pieces(fd, io->buf, io->len)
-                  : blz__pipe_writev(fd, io->buf, io->len, mode_lock_of(io));
+    return socket ? blz__message_send_pieces(fd, io->pieces.iov, io->pieces.count)
+                  : blz__pipe_writev(fd, io->pieces.iov, io->pieces.count, mode_lock_of(io));
 }
 
 static int64_t try_lease(const struct io *io, int fd, bool socket)
@@ -64,7 +64,7 @@ static int64_t try_lease(const struct io *io, int fd, bool socket)
     n = socket ? blz__socket_recv(fd, lease->data, LEASE_SIZE)
                : blz__pipe_read(fd, &one, 1, mode_lock_of(io));
     if (n > 0)
-        lease_hand_out(io->buf, lease, (size_t)n);
+        lease_hand_out(io->lease.out, lease, (size_t)n);
     else
         blz__lease_give(lease);
     return n;
@@ -72,7 +72,7 @@ static int64_t try_lease(const struct io *io, int fd, bool socket)
 
 static int64_t try_poll(const struct io *io, int fd)
 {
-    int events = blz__socket_events(fd, (unsigned)io->len);
+    int events = blz__socket_events(fd, io->readiness.events);
 
     return events == 0 ? -EAGAIN : events;
 }
@@ -85,7 +85,7 @@ static int64_t try_connect(struct io *io, int fd)
     if (io->progress & IO_CONNECTING)
         return blz__socket_connect_result(fd);
     io->progress |= IO_CONNECTING;
-    rc = blz__socket_connect(fd, io->buf);
+    rc = blz__socket_connect(fd, io->connect.addr);
     return rc == -EINPROGRESS ? -EAGAIN : rc;
 }
 
@@ -97,8 +97,8 @@ static int64_t try_sendfile(const struct io *io, int fd, bool socket)
 
     if (lock)
         blz__lock_acquire(lock);
-    n = blz__socket_send_file(fd, (int)(intptr_t)io->extra, (int64_t)(uintptr_t)io->buf,
-                              io_clamp(io->len), io->fd->flags & FD_NONBLOCK);
+    n = blz__socket_send_file(fd, io->sendfile.file, (int64_t)io->sendfile.offset,
+                              io_clamp(io->sendfile.len), io->fd->flags & FD_NONBLOCK);
     if (lock)
         blz__lock_release(lock);
     return n;
@@ -114,11 +114,11 @@ int64_t blz__io_try_now(struct io *io)
     int fd = io->fd->fd;
     bool socket = io->fd->flags & FD_SOCKET;
 
-    switch ((enum io_kind)io->op.kind) {
+    switch (io->op.kind) {
     case IO_READ:
         return try_read(io, fd, socket);
     case IO_PEEK:
-        return blz__socket_peek(fd, io->buf, io_clamp(io->len));
+        return blz__socket_peek(fd, io->bytes.buf, io_clamp(io->bytes.len));
     case IO_WRITE:
         return try_write(io, fd, socket);
     case IO_READV:
@@ -128,9 +128,9 @@ int64_t blz__io_try_now(struct io *io)
     case IO_LEASE:
         return try_lease(io, fd, socket);
     case IO_RECVMSG:
-        return blz__message_recv(fd, io->buf);
+        return blz__message_recv(fd, io->message.message);
     case IO_SENDMSG:
-        return blz__message_send(fd, io->buf);
+        return blz__message_send(fd, io->message.message);
     case IO_ACCEPT:
         return blz__socket_accept(fd, io->fd->flags & FD_NONBLOCK);
     case IO_CONNECT:
@@ -140,7 +140,7 @@ int64_t blz__io_try_now(struct io *io)
     case IO_POLL:
         return try_poll(io, fd);
     case IO_CALL:
-        return ((const struct io_call *)io->buf)->call(io, fd);
+        return io->call.by->call(io, fd);
     default:
         return -EINVAL; /* of files */
     }

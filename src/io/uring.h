@@ -30,11 +30,6 @@ static inline blz__driver *uring_base(struct uring_driver *d)
     return &d->set.ready.base;
 }
 
-static inline struct io *next_in_overflow(const struct io *io)
-{
-    return (struct io *)(uintptr_t)io->driver;
-}
-
 /* ---- uring.c [owner] ---- */
 
 /* By the owner's thread, before it uses the ring. */

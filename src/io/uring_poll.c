@@ -27,13 +27,13 @@
 
 static bool is_urgent(const struct io *io)
 {
-    return io->op.kind == IO_POLL && (io->len & BLZ_FD_PRI);
+    return io->op.kind == IO_POLL && (io->readiness.events & BLZ_FD_PRI);
 }
 
 static unsigned poll_mask(const struct io *io)
 {
     if (io->op.kind == IO_POLL)
-        return poll_bits((unsigned)io->len) | (is_urgent(io) ? POLLRDBAND : 0);
+        return poll_bits(io->readiness.events) | (is_urgent(io) ? POLLRDBAND : 0);
     return io_direction(io) == FD_IN ? POLLIN : POLLOUT;
 }
 

@@ -44,36 +44,26 @@ static void prep(struct io_uring_sqe *sqe, struct io *io)
 {
     int fd = io->fd->fd;
 
-    switch ((enum io_kind)io->op.kind) {
+    switch (io->op.kind) {
     case IO_READ:
-        io_uring_prep_read(sqe, fd, io->buf, (unsigned)io_clamp(io->len), (uint64_t)-1);
+        io_uring_prep_read(sqe, fd, io->bytes.buf, (unsigned)io_clamp(io->bytes.len), (uint64_t)-1);
         break;
     case IO_READV:
-        io_uring_prep_readv(sqe, fd, io->buf, (unsigned)io->len, (uint64_t)-1);
+        io_uring_prep_readv(sqe, fd, io_iovec(io->pieces.iov), (unsigned)io->pieces.count,
+                            (uint64_t)-1);
         break;
     case IO_CONNECT:
-        prep_connect(sqe, fd, io->buf);
-        break;
-    case IO_ACCEPT:
-    case IO_WRITE:
-    case IO_WRITEV:
-    case IO_PEEK:
-    case IO_LEASE:
-    case IO_RECVMSG:
-    case IO_SENDMSG:
-    case IO_SENDFILE:
-    case IO_POLL:
-    case IO_CALL:
-    case IO_KINDS:
-        blz__uring_prep_poll(sqe, io);
+        prep_connect(sqe, fd, io->connect.addr);
         break;
     case IO_FILE_READ:
     case IO_FILE_WRITE:
     case IO_FILE_READV:
     case IO_FILE_WRITEV:
     case IO_FILE_SYNC:
-    case IO_FILE_KINDS:
         blz__uring_prep_file(sqe, io);
+        break;
+    default:
+        blz__uring_prep_poll(sqe, io);
         break;
     }
 }
@@ -90,9 +80,9 @@ static bool waits_in_set(const struct io *io)
 
 static void overflow_add(struct uring_driver *d, struct io *io)
 {
-    io->driver = 0;
+    io->next_queued = NULL;
     if (d->sq_overflow_list)
-        d->sq_overflow_last->driver = (uint64_t)(uintptr_t)io;
+        d->sq_overflow_last->next_queued = io;
     else
         d->sq_overflow_list = io;
     d->sq_overflow_last = io;
@@ -101,13 +91,13 @@ static void overflow_add(struct uring_driver *d, struct io *io)
 /* False: it is not in there. */
 static bool overflow_remove(struct uring_driver *d, struct io *io)
 {
-    for (struct io *i = d->sq_overflow_list, *last = NULL; i; last = i, i = next_in_overflow(i)) {
+    for (struct io *i = d->sq_overflow_list, *last = NULL; i; last = i, i = i->next_queued) {
         if (i != io)
             continue;
         if (last)
-            last->driver = i->driver;
+            last->next_queued = i->next_queued;
         else
-            d->sq_overflow_list = next_in_overflow(i);
+            d->sq_overflow_list = i->next_queued;
         if (d->sq_overflow_last == i)
             d->sq_overflow_last = last;
         return true;
@@ -231,7 +221,7 @@ static bool try_again(struct uring_driver *d, struct io *io)
 void blz__uring_submit_overflow(struct uring_driver *d)
 {
     while (d->sq_overflow_list) {
-        struct io *io = d->sq_overflow_list, *next = next_in_overflow(io);
+        struct io *io = d->sq_overflow_list, *next = io->next_queued;
         if (!try_again(d, io))
             return;
         d->sq_overflow_list = next;

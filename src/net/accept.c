@@ -26,28 +26,9 @@
 
 enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 1000 };
 
-/* What a blz_io holds while an accept pauses: no driver knows it then. */
-struct pause {
-    blz_future future;
-    uint64_t done;
-    uint32_t events;
-    uint16_t kind; /* IO_KINDS, which no operation is */
-    blz_timer timer;
-    blz__fd_ref listener;
-    void *conn;
-    uint32_t pause_ms;
-    bool cancelled;
-};
-
-_Static_assert(sizeof(struct pause) <= sizeof(blz_io), "a pause fits");
-/* And nothing else of the two: what is behind it in an operation belongs to its driver. */
-_Static_assert(offsetof(struct pause, kind) == offsetof(struct io, op.kind), "kinds coincide");
-_Static_assert(sizeof(((struct pause *)NULL)->kind) == sizeof(((struct io *)NULL)->op.kind),
-               "kinds coincide");
-
 static bool is_pausing(const blz_future *self)
 {
-    return ((const struct pause *)self)->kind == IO_KINDS;
+    return ((const struct io_pause *)self)->kind == IO_ACCEPT_PAUSE;
 }
 
 /* ---- connections that came too late ---- */
@@ -134,31 +115,33 @@ static bool is_out_of_something(int64_t rc)
     return rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS || rc == -ENOMEM;
 }
 
-/* `buf` is the caller's handle, `len` how long the next pause is. */
-static void begin(blz_future *self, const blz_future_ops *ops, blz__fd_ref listener, void *conn,
-                  size_t pause_ms)
+static void accept_prepare(blz_future *self, const blz_future_ops *ops, blz__fd_ref listener,
+                           blz__fd_ref *conn, uint32_t pause_ms)
 {
-    blz__io_init((blz_io *)self, ops, IO_ACCEPT, &listener, conn, pause_ms);
+    struct io *io = blz__io_prepare((blz_io *)self, ops, IO_ACCEPT, &listener);
+
+    io->accept.conn = conn;
+    io->accept.pause_ms = pause_ms;
 }
 
-/* The same in the middle: the future may be a cancel scope, and stays what it is. */
-static void begin_anew(blz_future *self, blz__fd_ref listener, void *conn, size_t pause_ms)
+/* Begins again: the future may be a cancel scope, and keeps its flags. */
+static void begin_anew(blz_future *self, blz__fd_ref listener, blz__fd_ref *conn, uint32_t pause_ms)
 {
     uint32_t flags = self->flags;
 
-    begin(self, self->ops, listener, conn, pause_ms);
+    accept_prepare(self, self->ops, listener, conn, pause_ms);
     self->flags = flags;
 }
 
 static blz_poll begin_pause(blz_future *self, blz_cx *cx)
 {
     struct io *io = (struct io *)self;
-    struct pause *pause = (struct pause *)self;
+    struct io_pause *pause = (struct io_pause *)self;
     blz__fd_ref listener = listener_of(io);
-    void *conn = io->buf;
-    uint32_t ms = (uint32_t)io->len;
+    blz__fd_ref *conn = io->accept.conn;
+    uint32_t ms = io->accept.pause_ms;
 
-    pause->kind = IO_KINDS;
+    pause->kind = IO_ACCEPT_PAUSE;
     pause->timer = (blz_timer){0};
     pause->listener = listener;
     pause->conn = conn;
@@ -173,7 +156,7 @@ static blz_poll begin_pause(blz_future *self, blz_cx *cx)
 /* True: the pause is over, and the operation is an accept again. */
 static bool end_pause(blz_future *self)
 {
-    struct pause *pause = (struct pause *)self;
+    struct io_pause *pause = (struct io_pause *)self;
     uint32_t next_ms = pause->pause_ms * 2;
 
     if (blz_timer_is_armed(&pause->timer))
@@ -186,7 +169,7 @@ static bool end_pause(blz_future *self)
 static blz_poll got_connection(blz_future *self, blz_cx *cx)
 {
     struct io *io = (struct io *)self;
-    blz__fd_ref *conn = io->buf, listener = listener_of(io), ref;
+    blz__fd_ref *conn = io->accept.conn, listener = listener_of(io), ref;
     int rc = blz__net_adopt(&ref, blz_cx_rt(cx), (int)self->result,
                             self->ops == &unix_accept_ops ? 0 : FD_STREAM);
 
@@ -205,7 +188,7 @@ static blz_poll got_connection(blz_future *self, blz_cx *cx)
 static bool takes_kept(blz_future *self)
 {
     const struct io *io = (const struct io *)self;
-    blz__fd_ref *conn = io->buf, listener = listener_of(io);
+    blz__fd_ref *conn = io->accept.conn, listener = listener_of(io);
 
     if ((io->flags & (IO_STARTED | IO_CANCELLED)) || !io->fd || !blz__load(&io->fd->ext, RELAXED))
         return false;
@@ -218,7 +201,7 @@ static blz_poll accept_poll(blz_future *self, blz_cx *cx)
     bool after_pause = false;
 
     if (is_pausing(self)) {
-        if (((struct pause *)self)->cancelled)
+        if (((struct io_pause *)self)->cancelled)
             return blz_future_done(self, -ECANCELED);
         if (!end_pause(self))
             return BLZ_PENDING;
@@ -240,13 +223,13 @@ static blz_poll accept_poll(blz_future *self, blz_cx *cx)
             return blz_future_done(self, -ECANCELED);
         if (is_out_of_something(self->result))
             return begin_pause(self, cx);
-        begin_anew(self, listener_of(io), io->buf, io->len);
+        begin_anew(self, listener_of(io), io->accept.conn, io->accept.pause_ms);
     }
 }
 
 static void accept_cancel(blz_future *self, blz_cx *cx)
 {
-    struct pause *pause = (struct pause *)self;
+    struct io_pause *pause = (struct io_pause *)self;
 
     if (!is_pausing(self)) {
         blz__io_cancel(self, cx);
@@ -276,7 +259,7 @@ blz_future *blz__accept_init(blz_io *io, const blz__fd_ref *listener, void *conn
     blz__fd_ref *out = conn;
 
     *out = (blz__fd_ref){NULL, 0};
-    begin(&io->future, is_tcp ? &tcp_accept_ops : &unix_accept_ops, *listener, conn,
-          FIRST_PAUSE_MS);
+    accept_prepare(&io->future, is_tcp ? &tcp_accept_ops : &unix_accept_ops, *listener, out,
+                   FIRST_PAUSE_MS);
     return &io->future;
 }

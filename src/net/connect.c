@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connecting a stream socket. The socket is made at the first poll, because a future that is never
- * polled must not own one, and closed again if it comes to nothing. Until then `driver` of the
- * operation, which no driver has seen yet, holds the options.
+ * polled must not own one, and closed again if it comes to nothing.
  */
 #include "net/socket.h"
 
@@ -14,11 +13,11 @@ static int open_socket(struct io *io, blz_cx *cx)
     blz__fd_ref ref;
     int rc;
 
-    if (io->len == 0)
+    if (io->connect.addr->len == 0)
         return -EAFNOSUPPORT;
     if (!cx->worker)
         return -ENXIO; /* blz_wait: nothing would drive it */
-    rc = ops->open(&ref, blz_cx_rt(cx), io->buf, (const void *)(uintptr_t)io->driver);
+    rc = ops->open(&ref, blz_cx_rt(cx), io->connect.addr, io->connect.options);
     if (rc < 0)
         return rc;
     io->fd = ref.entry;
@@ -29,7 +28,7 @@ static int open_socket(struct io *io, blz_cx *cx)
 blz_poll blz__connect_poll(blz_future *self, blz_cx *cx)
 {
     struct io *io = (struct io *)self;
-    blz__fd_ref *conn = io->extra;
+    blz__fd_ref *conn = io->connect.conn;
     int rc;
 
     if (!io->fd) {
@@ -50,12 +49,13 @@ blz_poll blz__connect_poll(blz_future *self, blz_cx *cx)
 blz_future *blz__connect_init(blz_io *public, const struct connect_ops *ops, void *conn,
                               const blz_addr *addr, const void *options)
 {
-    struct io *io = (struct io *)public;
+    struct io *io;
     blz__fd_ref *ref = conn;
 
     *ref = (blz__fd_ref){NULL, 0};
-    blz__io_init(public, &ops->future, IO_CONNECT, ref, net_bytes(addr), addr->len);
-    io->extra = ref;
-    io->driver = (uint64_t)(uintptr_t)options;
+    io = blz__io_prepare(public, &ops->future, IO_CONNECT, ref);
+    io->connect.addr = addr;
+    io->connect.conn = ref;
+    io->connect.options = options;
     return &public->future;
 }

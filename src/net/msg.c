@@ -49,7 +49,7 @@ static struct msg *init(blz_msg *msg, const blz_future_ops *ops, enum io_kind ki
     struct msg *m = msg_of(msg);
 
     /* first: checks that it is not in use */
-    blz__io_init(&msg->io, ops, kind, ref, &m->message, 0);
+    blz__io_prepare(&msg->io, ops, kind, ref)->message.message = &m->message;
     m->flags = m->segment = m->nr_fds = 0;
     m->piece = (blz_iovec){buf, len};
     m->message = (blz__socket_message){.pieces = &m->piece, .nr_pieces = 1};

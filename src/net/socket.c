@@ -159,18 +159,16 @@ blz_poll blz__ready_poll(blz_future *self, blz_cx *cx)
     if (blz_is_pending(blz__io_poll(self, cx)))
         return BLZ_PENDING;
     if (self->result > 0 && (self->result & (BLZ_FD_ERR | BLZ_FD_HUP)))
-        self->result = (int64_t)io->len;
+        self->result = (int64_t)io->readiness.events;
     else if (self->result > 0)
-        self->result &= (int64_t)io->len;
+        self->result &= (int64_t)io->readiness.events;
     return BLZ_READY;
 }
 
 blz_future *blz__ready_init(blz_io *io, const blz_future_ops *ops, const blz__fd_ref *ref,
                             int events)
 {
-    size_t wanted = (size_t)events & (BLZ_READABLE | BLZ_WRITABLE);
-
-    return blz__io_init(io, ops, IO_POLL, ref, NULL, wanted);
+    return blz__io_init_wait(io, ops, ref, (unsigned)events & (BLZ_READABLE | BLZ_WRITABLE));
 }
 
 /* ---- calls that do not wait ---- */

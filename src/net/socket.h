@@ -111,12 +111,6 @@ blz_poll blz__ready_poll(blz_future *self, blz_cx *cx);
 
 /* ---- streams ---- */
 
-/* The array is only read, whatever the system's prototypes say. */
-static inline void *net_iovec(const blz_iovec *iov)
-{
-    return (void *)(uintptr_t)iov;
-}
-
 static inline void *net_bytes(const void *buf)
 {
     return (void *)(uintptr_t)buf;
@@ -151,7 +145,7 @@ static inline int net_close(blz__fd_ref *ref)
     blz_future *blz_##name##_readv(blz_io *io, const type *conn, const blz_iovec *iov, size_t n)  \
     {                                                                                             \
         static const blz_future_ops ops = NET_OP(#name "_readv");                                 \
-        return blz__io_init(io, &ops, IO_READV, net_ref(conn), net_iovec(iov), n);                \
+        return blz__io_init_pieces(io, &ops, IO_READV, net_ref(conn), iov, n);                    \
     }                                                                                             \
     blz_future *blz_##name##_read_lease(blz_io *io, const type *conn, blz_buf *buf)               \
     {                                                                                             \
@@ -173,7 +167,7 @@ static inline int net_close(blz__fd_ref *ref)
     blz_future *blz_##name##_writev(blz_io *io, const type *conn, const blz_iovec *iov, size_t n) \
     {                                                                                             \
         static const blz_future_ops ops = NET_OP(#name "_writev");                                \
-        return blz__io_init(io, &ops, IO_WRITEV, net_ref(conn), net_iovec(iov), n);               \
+        return blz__io_init_pieces(io, &ops, IO_WRITEV, net_ref(conn), iov, n);                   \
     }                                                                                             \
     blz_future *blz_##name##_ready(blz_io *io, const type *conn, int events)                      \
     {                                                                                             \

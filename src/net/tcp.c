@@ -51,11 +51,14 @@ blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, blz_sysfd file, in
                                        .poll = sendfile_poll,
                                        .cancel = blz__io_cancel,
                                        .look = blz__io_look};
+    struct io *s;
 
     if (len == SIZE_MAX)
         len = INT64_MAX;
-    blz__io_init(io, &ops, IO_SENDFILE, net_ref(conn), (void *)(uintptr_t)offset, len);
-    ((struct io *)io)->extra = (void *)(intptr_t)file;
+    s = blz__io_prepare(io, &ops, IO_SENDFILE, net_ref(conn));
+    s->sendfile.offset = (uint64_t)offset;
+    s->sendfile.len = len;
+    s->sendfile.file = file;
     return net_all_of_it(&io->future);
 }
 

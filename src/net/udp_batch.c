@@ -47,8 +47,10 @@ static blz_future *init(blz_msg *msg, const blz_future_ops *ops, const blz__fd_r
                         size_t count)
 {
     struct msg *m = msg_of(msg);
+    struct io *io = blz__io_prepare(&msg->io, ops, IO_CALL, ref);
 
-    blz__io_init(&msg->io, ops, IO_CALL, ref, net_bytes(call), events);
+    io->call.by = call;
+    io->call.events = events;
     m->flags = m->segment = m->nr_fds = 0;
     m->datagrams = datagrams;
     m->nr_datagrams = count;

@@ -128,8 +128,8 @@ static blz_future *send_message(blz_msg *msg, const blz_future_ops *ops,
     struct io *io = (struct io *)future;
 
     io->op.kind = IO_CALL;
-    io->buf = net_bytes(&call);
-    io->len = BLZ_FD_WRITE;
+    io->call.by = &call;
+    io->call.events = BLZ_FD_WRITE;
     return future;
 }
 

@@ -11,7 +11,7 @@
 
 /* ---- take ---- */
 
-static blz_future *take_begin(const struct outer *outer)
+static blz_future *take_begin(const struct io_outer *outer)
 {
     blz_take *take = outer->adapter;
     size_t len = outer->len < take->left ? outer->len : (size_t)take->left;
@@ -21,7 +21,7 @@ static blz_future *take_begin(const struct outer *outer)
 
 static blz_poll take_poll(blz_future *self, blz_cx *cx)
 {
-    struct outer *outer = (struct outer *)self;
+    struct io_outer *outer = (struct io_outer *)self;
     blz_take *take = outer->adapter;
     int64_t n;
 
@@ -86,7 +86,7 @@ blz_stream blz_take_stream(blz_take *take, blz_stream inner, uint64_t limit)
 
 /* ---- chain ---- */
 
-static blz_future *chain_begin(const struct outer *outer)
+static blz_future *chain_begin(const struct io_outer *outer)
 {
     blz_chain *chain = outer->adapter;
 
@@ -97,7 +97,7 @@ static blz_future *chain_begin(const struct outer *outer)
 /* A read of no bytes gives 0, and that is not the end. */
 static blz_poll chain_poll(blz_future *self, blz_cx *cx)
 {
-    struct outer *outer = (struct outer *)self;
+    struct io_outer *outer = (struct io_outer *)self;
     blz_chain *chain = outer->adapter;
     int64_t n;
 
@@ -189,7 +189,7 @@ blz_stream blz_both_stream(blz_both *both, blz_stream in, blz_stream out)
 
 /* ---- count ---- */
 
-static blz_future *count_begin_read(const struct outer *outer)
+static blz_future *count_begin_read(const struct io_outer *outer)
 {
     blz_count *count = outer->adapter;
 
@@ -198,7 +198,7 @@ static blz_future *count_begin_read(const struct outer *outer)
 
 static blz_poll count_read_poll(blz_future *self, blz_cx *cx)
 {
-    struct outer *outer = (struct outer *)self;
+    struct io_outer *outer = (struct io_outer *)self;
     int64_t n;
 
     if (blz_is_pending(poll_inner(outer, cx, count_begin_read, &n)))
@@ -208,22 +208,22 @@ static blz_poll count_read_poll(blz_future *self, blz_cx *cx)
     return outer_done(outer, n);
 }
 
-static blz_future *count_begin_write(const struct outer *outer)
+static blz_future *count_begin_write(const struct io_outer *outer)
 {
     blz_count *count = outer->adapter;
 
     return blz_stream_write(&count->write_, &count->inner, outer->buf, outer->len);
 }
 
-static blz_future *count_begin_writev(const struct outer *outer)
+static blz_future *count_begin_writev(const struct io_outer *outer)
 {
     blz_count *count = outer->adapter;
 
     return blz_stream_writev(&count->write_, &count->inner, outer->buf, outer->len);
 }
 
-static blz_poll count_write(struct outer *outer, blz_cx *cx,
-                            blz_future *(*begin)(const struct outer *outer))
+static blz_poll count_write(struct io_outer *outer, blz_cx *cx,
+                            blz_future *(*begin)(const struct io_outer *outer))
 {
     int64_t n;
 
@@ -236,12 +236,12 @@ static blz_poll count_write(struct outer *outer, blz_cx *cx,
 
 static blz_poll count_write_poll(blz_future *self, blz_cx *cx)
 {
-    return count_write((struct outer *)self, cx, count_begin_write);
+    return count_write((struct io_outer *)self, cx, count_begin_write);
 }
 
 static blz_poll count_writev_poll(blz_future *self, blz_cx *cx)
 {
-    return count_write((struct outer *)self, cx, count_begin_writev);
+    return count_write((struct io_outer *)self, cx, count_begin_writev);
 }
 
 static blz_future *count_read(blz_io *io, const blz_stream *stream, void *buf, size_t len)
@@ -305,7 +305,7 @@ blz_stream blz_count_stream(blz_count *count, blz_stream inner)
 
 static blz_poll memory_poll(blz_future *self, blz_cx *cx)
 {
-    struct outer *outer = (struct outer *)self;
+    struct io_outer *outer = (struct io_outer *)self;
     blz_memory *memory = outer->adapter;
     size_t n = outer->len < memory->len ? outer->len : memory->len;
 

@@ -10,25 +10,14 @@
 
 #include <errno.h>
 
-/* What a blz_io is in the meantime. */
-struct outer {
-    blz_future future; /* child: the inner operation, once there is one */
-    uint64_t done;
-    uint64_t zero[2];
-    void *adapter;
-    void *buf;
-    size_t len; /* of writev: pieces */
-    bool cancelled;
-};
-_Static_assert(sizeof(struct outer) <= sizeof(blz_io), "it does not fit into an operation");
-
 static inline blz_future *outer_init(blz_io *io, const blz_stream *stream,
                                      const blz_future_ops *ops, const void *buf, size_t len)
 {
-    struct outer *outer = (struct outer *)io;
+    struct io_outer *outer = (struct io_outer *)io;
 
     outer->future = (blz_future){.ops = ops};
     outer->done = 0;
+    outer->kind = IO_OUTER;
     outer->adapter = stream->object;
     outer->buf = (void *)(uintptr_t)buf;
     outer->len = len;
@@ -38,20 +27,21 @@ static inline blz_future *outer_init(blz_io *io, const blz_stream *stream,
 
 static inline void outer_cancel(blz_future *self, blz_cx *cx)
 {
-    ((struct outer *)self)->cancelled = true;
+    ((struct io_outer *)self)->cancelled = true;
     if (self->child)
         blz_future_cancel(self->child, cx);
 }
 
-static inline blz_poll outer_done(struct outer *outer, int64_t result)
+static inline blz_poll outer_done(struct io_outer *outer, int64_t result)
 {
     outer->done = result > 0 ? (uint64_t)result : 0;
     return blz_future_done(&outer->future, result);
 }
 
 /* Polls the inner operation, which `begin` makes. Pending, or ready with its result in *result. */
-static inline blz_poll poll_inner(struct outer *outer, blz_cx *cx,
-                                  blz_future *(*begin)(const struct outer *outer), int64_t *result)
+static inline blz_poll poll_inner(struct io_outer *outer, blz_cx *cx,
+                                  blz_future *(*begin)(const struct io_outer *outer),
+                                  int64_t *result)
 {
     blz_future *inner = outer->future.child;
 

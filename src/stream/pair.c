@@ -29,11 +29,9 @@
 
 enum { DEFAULT_CAPACITY = 65536 };
 
-struct pair_op;
-
 /* One who reads, or writes, in one direction. */
 struct side {
-    struct pair_op *entered; /* or NULL */
+    struct io_pair *entered; /* or NULL */
     bool waits;              /* and there is its waker */
     bool copies;             /* without the lock */
     blz_waker waker;
@@ -48,15 +46,15 @@ struct ring {
 };
 
 /* What handles point to: never freed. */
-struct slot {
+struct pair_slot {
     blz__lock lock;      /* of the pair */
     uint64_t generation; /* of the pair that is in it; 63 bits are in a handle */
     struct pair *pair;
-    struct slot *next; /* in a list of free ones */
+    struct pair_slot *next; /* in a list of free ones */
 };
 
 struct pair {
-    struct slot *slot;
+    struct pair_slot *slot;
     uint32_t refs;
     bool closed[2]; /* ends */
     size_t capacity;
@@ -64,33 +62,17 @@ struct pair {
     struct ring rings[2]; /* by the end that writes */
 };
 
-/* What a blz_io is in the meantime. */
-struct pair_op {
-    blz_future future; /* line: OP_FRESH and on */
-    uint64_t done;
-    uint64_t zero[2];
-    struct slot *slot;
-    uint64_t word;     /* of the handle */
-    struct pair *pair; /* once it has entered */
-    const blz_iovec *iov;
-    size_t count;
-    blz_iovec one;
-    bool writes;
-    uint8_t end;
-};
-_Static_assert(sizeof(struct pair_op) <= sizeof(blz_io), "it does not fit into an operation");
-
 enum { OP_FRESH, OP_WAITS, OP_CANCELLED };
 
 /* ---- slots ---- */
 
 static struct {
-    struct slot *returned; /* atomic */
+    struct pair_slot *returned; /* atomic */
     blz__lock lock;
-    struct slot *stock;
+    struct pair_slot *stock;
 } slots;
 
-static void return_slot(struct slot *slot)
+static void return_slot(struct pair_slot *slot)
 {
     slot->next = blz__load(&slots.returned, RELAXED);
     /* release: pairs with the acquire in take_free_slot */
@@ -99,14 +81,14 @@ static void return_slot(struct slot *slot)
 }
 
 /* NULL: there is none, or another thread is here. */
-static struct slot *take_free_slot(void)
+static struct pair_slot *take_free_slot(void)
 {
-    struct slot *slot;
+    struct pair_slot *slot;
 
     if (!blz__lock_try(&slots.lock))
         return NULL;
     if (!slots.stock)
-        slots.stock = blz__swap(&slots.returned, (struct slot *)NULL, ACQUIRE);
+        slots.stock = blz__swap(&slots.returned, (struct pair_slot *)NULL, ACQUIRE);
     slot = slots.stock;
     if (slot)
         slots.stock = slot->next;
@@ -115,9 +97,9 @@ static struct slot *take_free_slot(void)
 }
 
 /* NULL: no memory. */
-static struct slot *take_slot(void)
+static struct pair_slot *take_slot(void)
 {
-    struct slot *slot = take_free_slot();
+    struct pair_slot *slot = take_free_slot();
 
     return slot ? slot : calloc(1, sizeof *slot);
 }
@@ -130,12 +112,12 @@ static unsigned end_of(uint64_t word)
 }
 
 /* Under the slot's lock. NULL: the handle is stale. */
-static struct pair *pair_in(const struct slot *slot, uint64_t word)
+static struct pair *pair_in(const struct pair_slot *slot, uint64_t word)
 {
     return slot->pair && slot->generation << 1 == (word & ~(uint64_t)1) ? slot->pair : NULL;
 }
 
-static blz_stream handle_of(const blz_stream_ops *ops, struct slot *slot, unsigned end)
+static blz_stream handle_of(const blz_stream_ops *ops, struct pair_slot *slot, unsigned end)
 {
     return (blz_stream){ops, slot, slot->generation << 1 | end};
 }
@@ -206,7 +188,7 @@ static void copy(struct ring *ring, size_t capacity, bool writes, uint64_t at, c
 }
 
 /* Up to `limit` bytes between the caller's pieces and the ring, from position `at` on. */
-static size_t copy_pieces(struct pair_op *op, struct ring *ring, uint64_t at, size_t limit)
+static size_t copy_pieces(struct io_pair *op, struct ring *ring, uint64_t at, size_t limit)
 {
     size_t all = 0;
 
@@ -221,19 +203,19 @@ static size_t copy_pieces(struct pair_op *op, struct ring *ring, uint64_t at, si
 
 /* ---- one operation ---- */
 
-static struct ring *ring_of(const struct pair_op *op)
+static struct ring *ring_of(const struct io_pair *op)
 {
     return &op->pair->rings[op->writes ? op->end : 1 - op->end];
 }
 
-static struct side *side_of(const struct pair_op *op)
+static struct side *side_of(const struct io_pair *op)
 {
     struct ring *ring = ring_of(op);
 
     return op->writes ? &ring->writer : &ring->reader;
 }
 
-static bool is_empty(const struct pair_op *op)
+static bool is_empty(const struct io_pair *op)
 {
     for (size_t i = 0; i < op->count; i++)
         if (op->iov[i].len > 0)
@@ -242,7 +224,7 @@ static bool is_empty(const struct pair_op *op)
 }
 
 /* Whether it may begin. Under the lock. */
-static int enter(struct pair_op *op)
+static int enter(struct io_pair *op)
 {
     struct side *side;
 
@@ -258,7 +240,7 @@ static int enter(struct pair_op *op)
 }
 
 /* What it could move now, -EAGAIN: nothing; or how it ends. Under the lock. */
-static int64_t look(const struct pair_op *op)
+static int64_t look(const struct io_pair *op)
 {
     const struct pair *pair = op->pair;
     const struct ring *ring = ring_of(op);
@@ -287,7 +269,7 @@ static void wait_here(struct side *side, blz_cx *cx)
 }
 
 /* Moves up to `limit` bytes; called under the lock, which is free meanwhile. */
-static size_t move(struct pair_op *op, size_t limit, struct woken *woken)
+static size_t move(struct io_pair *op, size_t limit, struct woken *woken)
 {
     struct ring *ring = ring_of(op);
     struct side *side = side_of(op);
@@ -308,7 +290,7 @@ static size_t move(struct pair_op *op, size_t limit, struct woken *woken)
 }
 
 /* Leaves, and unlocks. Whoever changed what it waited for has taken its waker. */
-static blz_poll leave(struct pair_op *op, int64_t result, struct woken *woken)
+static blz_poll leave(struct io_pair *op, int64_t result, struct woken *woken)
 {
     struct pair *pair = op->pair;
     bool last;
@@ -325,7 +307,7 @@ static blz_poll leave(struct pair_op *op, int64_t result, struct woken *woken)
 
 static blz_poll pair_poll(blz_future *self, blz_cx *cx)
 {
-    struct pair_op *op = (struct pair_op *)self;
+    struct io_pair *op = (struct io_pair *)self;
     struct woken woken = {.count = 0};
     int64_t rc = 0;
 
@@ -355,7 +337,7 @@ static blz_poll pair_poll(blz_future *self, blz_cx *cx)
 
 static void pair_cancel(blz_future *self, blz_cx *cx)
 {
-    struct pair_op *op = (struct pair_op *)self;
+    struct io_pair *op = (struct io_pair *)self;
     struct woken own = {.count = 0};
     struct pair *pair = op->pair;
     bool last;
@@ -377,16 +359,17 @@ static void pair_cancel(blz_future *self, blz_cx *cx)
 
 /* ---- the interface ---- */
 
-static struct pair_op *init(blz_io *io, const blz_stream *stream, bool writes)
+static struct io_pair *init(blz_io *io, const blz_stream *stream, bool writes)
 {
     static const blz_future_ops ops[] = {
         {.name = "pair_read", .poll = pair_poll, .cancel = pair_cancel},
         {.name = "pair_write", .poll = pair_poll, .cancel = pair_cancel},
     };
-    struct pair_op *op = (struct pair_op *)io;
+    struct io_pair *op = (struct io_pair *)io;
 
     op->future = (blz_future){.ops = &ops[writes]};
     op->done = 0;
+    op->kind = IO_PAIR;
     op->slot = stream->object;
     op->word = stream->word;
     op->writes = writes;
@@ -394,7 +377,7 @@ static struct pair_op *init(blz_io *io, const blz_stream *stream, bool writes)
     return op;
 }
 
-static blz_future *with_one(struct pair_op *op, void *buf, size_t len)
+static blz_future *with_one(struct io_pair *op, void *buf, size_t len)
 {
     op->one = (blz_iovec){buf, len};
     op->iov = &op->one;
@@ -415,7 +398,7 @@ static blz_future *pair_write(blz_io *io, const blz_stream *stream, const void *
 static blz_future *pair_writev(blz_io *io, const blz_stream *stream, const blz_iovec *iov,
                                size_t count)
 {
-    struct pair_op *op = init(io, stream, true);
+    struct io_pair *op = init(io, stream, true);
 
     op->iov = iov;
     op->count = count;
@@ -424,7 +407,7 @@ static blz_future *pair_writev(blz_io *io, const blz_stream *stream, const blz_i
 
 static int64_t shut_down(const blz_stream *stream)
 {
-    struct slot *slot = stream->object;
+    struct pair_slot *slot = stream->object;
     struct woken woken = {.count = 0};
     struct pair *pair;
     bool open;
@@ -450,7 +433,7 @@ static blz_future *pair_shutdown(blz_io *io, const blz_stream *stream)
 
 static int pair_close(const blz_stream *stream)
 {
-    struct slot *slot = stream->object;
+    struct pair_slot *slot = stream->object;
     struct woken woken = {.count = 0};
     struct pair *pair;
     bool last;
@@ -485,7 +468,7 @@ int blz_stream_pair(blz_stream *a, blz_stream *b, size_t capacity, const blz_all
         .close = pair_close,
     };
     struct pair *pair = NULL;
-    struct slot *slot;
+    struct pair_slot *slot;
 
     *a = *b = (blz_stream){NULL, NULL, 0};
     if (!allocator)

@@ -284,7 +284,7 @@ blz_future *blz_reader_frame(blz_reader *reader, blz_codec *codec, blz_view *fra
 
 /* ---- as a stream ---- */
 
-static blz_future *begin_outer_read(const struct outer *outer)
+static blz_future *begin_outer_read(const struct io_outer *outer)
 {
     return blz_reader_read(outer->adapter, outer->buf, outer->len);
 }
@@ -293,9 +293,9 @@ static blz_poll outer_read_poll(blz_future *self, blz_cx *cx)
 {
     int64_t n;
 
-    if (blz_is_pending(poll_inner((struct outer *)self, cx, begin_outer_read, &n)))
+    if (blz_is_pending(poll_inner((struct io_outer *)self, cx, begin_outer_read, &n)))
         return BLZ_PENDING;
-    return outer_done((struct outer *)self, n);
+    return outer_done((struct io_outer *)self, n);
 }
 
 static blz_future *stream_read(blz_io *io, const blz_stream *stream, void *buf, size_t len)

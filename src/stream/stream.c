@@ -93,18 +93,9 @@ int blz_stream_fd(const blz_stream *stream)
 
 /* ---- a call ---- */
 
-struct call {
-    blz_future future;
-    uint64_t done;
-    uint64_t zero[2];
-    blz_stream stream;
-    int64_t (*fn)(const blz_stream *stream);
-};
-_Static_assert(sizeof(struct call) <= sizeof(blz_io), "a call fits into an operation");
-
 static blz_poll call_poll(blz_future *self, blz_cx *cx)
 {
-    struct call *call = (struct call *)self;
+    struct io_stream_call *call = (struct io_stream_call *)self;
 
     if (!blz_coop_take(cx))
         return BLZ_PENDING;
@@ -115,10 +106,11 @@ blz_future *blz_stream_call(blz_io *io, const blz_stream *stream,
                             int64_t (*fn)(const blz_stream *stream))
 {
     static const blz_future_ops ops = {.name = "stream_call", .poll = call_poll};
-    struct call *call = (struct call *)io;
+    struct io_stream_call *call = (struct io_stream_call *)io;
 
     call->future = (blz_future){.ops = &ops};
     call->done = 0;
+    call->kind = IO_STREAM_CALL;
     call->stream = *stream;
     call->fn = fn;
     return &call->future;

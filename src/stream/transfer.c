@@ -283,8 +283,8 @@ static int64_t transfer_bytes(struct transfer *t, blz_sysfd from, blz_sysfd to)
 
 static int64_t call_step(struct io *io, int fd)
 {
-    struct transfer *t = io->buf;
-    bool of_source = io->len == BLZ_FD_READ;
+    struct transfer *t = (struct transfer *)(uintptr_t)io->call.by;
+    bool of_source = io->call.events == BLZ_FD_READ;
     int other = blz__fd_acquire(of_source ? &t->to : &t->from);
     int64_t rc;
 
@@ -305,9 +305,11 @@ blz_future *blz__transfer_step(struct transfer *t, blz_io *io)
                                        .poll = blz__io_poll,
                                        .cancel = blz__io_cancel};
     bool of_source = t->blocked != BLOCKED_TO && t->move != move_file;
+    struct io *step = blz__io_prepare(io, &ops, IO_CALL, of_source ? &t->from : &t->to);
 
-    return blz__io_init(io, &ops, IO_CALL, of_source ? &t->from : &t->to, t,
-                        of_source ? BLZ_FD_READ : BLZ_FD_WRITE);
+    step->call.by = &t->call;
+    step->call.events = of_source ? BLZ_FD_READ : BLZ_FD_WRITE;
+    return &io->future;
 }
 
 static bool with_fd(const blz__fd_ref *ref, bool (*fn)(blz_sysfd fd))

@@ -191,20 +191,20 @@ blz_future *blz_writer_shutdown(blz_writer *writer)
 /* ---- as a stream ---- */
 
 static blz_poll poll_outer(blz_future *self, blz_cx *cx,
-                           blz_future *(*begin_inner)(const struct outer *outer))
+                           blz_future *(*begin_inner)(const struct io_outer *outer))
 {
     int64_t n;
 
-    if (blz_is_pending(poll_inner((struct outer *)self, cx, begin_inner, &n)))
+    if (blz_is_pending(poll_inner((struct io_outer *)self, cx, begin_inner, &n)))
         return BLZ_PENDING;
-    return outer_done((struct outer *)self, n);
+    return outer_done((struct io_outer *)self, n);
 }
 
 /* What has been taken has been written, whatever came then: that will be said next time. */
 static blz_poll poll_outer_write(blz_future *self, blz_cx *cx,
-                                 blz_future *(*begin_inner)(const struct outer *outer))
+                                 blz_future *(*begin_inner)(const struct io_outer *outer))
 {
-    struct outer *outer = (struct outer *)self;
+    struct io_outer *outer = (struct io_outer *)self;
     const blz_writer *writer = outer->adapter;
     int64_t n;
 
@@ -213,7 +213,7 @@ static blz_poll poll_outer_write(blz_future *self, blz_cx *cx,
     return outer_done(outer, n < 0 && writer->done > 0 ? (int64_t)writer->done : n);
 }
 
-static blz_future *begin_outer_write(const struct outer *outer)
+static blz_future *begin_outer_write(const struct io_outer *outer)
 {
     return blz_writer_write(outer->adapter, outer->buf, outer->len);
 }
@@ -231,7 +231,7 @@ static blz_future *stream_write(blz_io *io, const blz_stream *stream, const void
     return outer_init(io, stream, &ops, buf, len);
 }
 
-static blz_future *begin_outer_writev(const struct outer *outer)
+static blz_future *begin_outer_writev(const struct io_outer *outer)
 {
     return blz_writer_writev(outer->adapter, outer->buf, outer->len);
 }
@@ -250,7 +250,7 @@ static blz_future *stream_writev(blz_io *io, const blz_stream *stream, const blz
     return outer_init(io, stream, &ops, iov, count);
 }
 
-static blz_future *begin_outer_flush(const struct outer *outer)
+static blz_future *begin_outer_flush(const struct io_outer *outer)
 {
     return blz_writer_flush(outer->adapter);
 }
@@ -268,7 +268,7 @@ static blz_future *stream_flush(blz_io *io, const blz_stream *stream)
     return outer_init(io, stream, &ops, NULL, 0);
 }
 
-static blz_future *begin_outer_shutdown(const struct outer *outer)
+static blz_future *begin_outer_shutdown(const struct io_outer *outer)
 {
     return blz_writer_shutdown(outer->adapter);
 }

@@ -35,7 +35,7 @@ static blz_future *reading(size_t len)
 
 static blz_future *polling(void)
 {
-    return blz__io_init(&op, &ops, IO_POLL, &conn, NULL, 1); /* POLLIN */
+    return blz__io_init_wait(&op, &ops, &conn, 1); /* POLLIN */
 }
 
 static blz_poll poll_on(unsigned worker, blz_future *future)

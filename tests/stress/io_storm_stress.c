@@ -123,8 +123,8 @@ static blz_future *next_operation(struct ends *self)
     cell->memory.iov[0] = (blz_iovec){cell->buf, BUFFER / 4};
     cell->memory.iov[1] = (blz_iovec){cell->buf + BUFFER / 4, BUFFER - BUFFER / 4};
     if (self->kind == IO_READ || self->kind == IO_WRITE || self->kind == IO_PEEK) {
-        io->buf = cell->buf;
-        io->len = BUFFER;
+        io->bytes.buf = cell->buf;
+        io->bytes.len = BUFFER;
     }
     if (self->all)
         io->flags |= IO_ALL;

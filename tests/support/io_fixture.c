@@ -257,27 +257,28 @@ blz_future *make_io(struct io_memory *m, enum io_kind kind, const blz__fd_ref *r
     static const blz_future_ops ops = {.name = "test_io",
                                        .poll = blz__io_poll,
                                        .cancel = blz__io_cancel};
-    void *buf = m->buf;
-    size_t len = sizeof m->buf;
+    struct io *io;
 
     fill_in(m, kind);
+    io = blz__io_prepare(&m->io, &ops, kind, ref);
     if (kind == IO_READV || kind == IO_WRITEV) {
-        buf = m->iov;
-        len = 2;
+        io->pieces.iov = m->iov;
+        io->pieces.count = 2;
     } else if (kind == IO_LEASE) {
-        buf = &m->lease;
-        len = 0;
+        io->lease.out = &m->lease;
     } else if (kind == IO_RECVMSG || kind == IO_SENDMSG) {
-        buf = &m->msg;
-        len = 0;
+        io->message.message = &m->msg;
     } else if (kind == IO_SENDFILE) {
-        buf = NULL; /* the offset */
+        io->sendfile.offset = 0;
+        io->sendfile.len = sizeof m->buf;
+        io->sendfile.file = a_file();
     } else if (kind == IO_POLL) {
-        len = BLZ_FD_READ;
+        io->readiness.events = BLZ_FD_READ;
+    } else {
+        io->bytes.buf = m->buf;
+        io->bytes.len = sizeof m->buf;
     }
-    blz_future *future = blz__io_init(&m->io, &ops, kind, ref, buf, len);
-    ((struct io *)future)->extra = (void *)(intptr_t)a_file();
-    return future;
+    return &io->op.future;
 }
 
 void drop_result(struct io_memory *m, enum io_kind kind, int64_t result)

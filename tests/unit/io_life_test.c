@@ -113,6 +113,13 @@ struct borrows {
     int64_t n;
 };
 
+static blz_future *lease_init(blz_io *io, const blz_future_ops *ops, const blz__fd_ref *ref,
+                              blz_buf *out)
+{
+    blz__io_prepare(io, ops, IO_LEASE, ref)->lease.out = out;
+    return &io->future;
+}
+
 BLZ_ASYNC(borrows)
 {
     static const blz_future_ops ops = {.name = "lease",
@@ -120,7 +127,7 @@ BLZ_ASYNC(borrows)
                                        .cancel = blz__io_cancel};
 
     BLZ_BEGIN;
-    BLZ_AWAIT(self->n, blz__io_init(&self->io, &ops, IO_LEASE, &self->ref, self->buf, 0));
+    BLZ_AWAIT(self->n, lease_init(&self->io, &ops, &self->ref, self->buf));
     BLZ_END(self->n);
 }
 

@@ -88,7 +88,8 @@ static blz_future *eight_bytes(struct reads_number *self)
 {
     blz_future *io = make_io(&self->memory, (enum io_kind)self->kind, &self->ref);
 
-    ((struct io *)io)->len = self->kind == IO_READ ? 8 : ((struct io *)io)->len;
+    if (self->kind == IO_READ)
+        ((struct io *)io)->bytes.len = 8;
     self->memory.iov[0].len = 8;
     self->memory.iov[1].len = 0;
     return io;

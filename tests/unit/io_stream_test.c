@@ -32,7 +32,7 @@ static blz_future *piece(struct reads *self)
     blz_future *io = make_io(&self->memory, (enum io_kind)self->kind, &self->ref);
 
     if (self->kind == IO_READ)
-        ((struct io *)io)->len = self->piece;
+        ((struct io *)io)->bytes.len = self->piece;
     return io;
 }
 

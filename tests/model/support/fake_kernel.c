@@ -105,7 +105,7 @@ int64_t blz__io_try_now(struct io *io)
     model_assert(closed[io->fd->fd] == 0);
     switch (io->op.kind) {
     case IO_READ:
-        return take((uint32_t)io->len);
+        return take((uint32_t)io->bytes.len);
     case IO_POLL:
         now = blz__fetch_add(&word, 0u, RELAXED);
         return is_readable(now) ? 1 : -EAGAIN;
