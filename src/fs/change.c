@@ -71,7 +71,7 @@ void blz_fs_watch_close(blz_fs_watch *public)
 
     if (!w->batch)
         return;
-    blz__fd_close(&w->ref, NULL);
+    blz__fd_close(&w->ref);
     blz__free(&w->allocator, w->batch, CHANGE_BATCH, CHANGE_BATCH_ALIGN);
     *public = (blz_fs_watch){{0}};
 }

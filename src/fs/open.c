@@ -105,7 +105,7 @@ blz_future *blz_file_create(blz_io *io, blz_file *file, const char *path)
 
 int blz_file_close(blz_file *file)
 {
-    int rc = blz__fd_close(file_mutable_ref(file), NULL);
+    int rc = blz__fd_close(file_mutable_ref(file));
 
     *file = (blz_file){NULL, 0};
     return rc;

@@ -148,7 +148,7 @@ static void free_entry(blz__fd *entry)
     blz__io *io = entry->owner;
 
     blz__lock_acquire(&io->lock);
-    blz__store(&entry->next_free, io->free, RELAXED); /* it is `ext`: see adopt */
+    blz__store(&entry->next_free, io->free, RELAXED); /* it is `backlog`: see adopt */
     io->free = entry;
     io->open--;
     blz__lock_release(&io->lock);
@@ -183,19 +183,13 @@ int blz__fd_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags)
     blz__store(&entry->ready[FD_OUT], FD_READY, RELAXED);
     entry->waiting[FD_IN] = entry->waiting[FD_OUT] = NULL;
     entry->home = NULL;
-    blz__store(&entry->ext, (void *)NULL, RELAXED); /* a stale handle may look without the lock */
+    blz__store(&entry->backlog, (blz__fd *)NULL, RELAXED); /* a stale handle may be looking */
     *ref = (blz__fd_ref){entry, entry->generation};
     blz__lock_release(&entry->lock);
     return 0;
 }
 
 /* ---- entering and leaving ---- */
-
-static bool is_stale(const blz__fd *entry, uint32_t generation)
-{
-    return entry->generation != generation ||
-           (entry->state & (FD_IN_USE | FD_CLOSING)) != FD_IN_USE;
-}
 
 static void append(struct io **list, struct io *io)
 {
@@ -217,7 +211,7 @@ static int enter_locked(blz__fd *entry, struct io *io, const blz_rt *rt)
 {
     int direction = io_direction(io);
 
-    if (is_stale(entry, io->generation))
+    if (fd_is_stale(entry, io->generation))
         return -EBADF;
     if (entry->owner->rt != rt)
         return -EXDEV;
@@ -319,7 +313,7 @@ int blz__fd_acquire(const blz__fd_ref *ref)
     if (fd < 0)
         return fd;
     blz__lock_acquire(&entry->lock);
-    if (is_stale(entry, (uint32_t)ref->generation)) {
+    if (fd_is_stale(entry, (uint32_t)ref->generation)) {
         fd = -EBADF;
     } else if (entry->refs == UINT16_MAX) {
         fd = -EOVERFLOW;
@@ -378,7 +372,7 @@ int blz__fd_cancel(const blz__fd_ref *ref, int direction)
     if (rc < 0)
         return rc;
     blz__lock_acquire(&entry->lock);
-    if (is_stale(entry, (uint32_t)ref->generation)) {
+    if (fd_is_stale(entry, (uint32_t)ref->generation)) {
         blz__lock_release(&entry->lock);
         return -EBADF;
     }
@@ -390,13 +384,13 @@ int blz__fd_cancel(const blz__fd_ref *ref, int direction)
 
 int blz__fd_take(blz__fd_ref *ref)
 {
-    blz__fd *entry = ref->entry;
+    blz__fd *entry = ref->entry, *backlog = NULL;
     int fd = check_owner(entry);
 
     if (fd < 0)
         return fd;
     blz__lock_acquire(&entry->lock);
-    if (is_stale(entry, (uint32_t)ref->generation))
+    if (fd_is_stale(entry, (uint32_t)ref->generation))
         fd = -EBADF;
     else
         fd = entry->refs > 0 ? -EBUSY : entry->fd;
@@ -404,32 +398,34 @@ int blz__fd_take(blz__fd_ref *ref)
         entry->state |= FD_CLOSING;
         entry->generation++;
         entry->flags |= FD_FOREIGN;
+        backlog = blz__backlog_detach(entry);
     }
     blz__lock_release(&entry->lock);
     if (fd >= 0)
         finish(entry);
+    blz__backlog_close(backlog);
     return fd;
 }
 
-int blz__fd_close(blz__fd_ref *ref, void **ext)
+int blz__fd_close(blz__fd_ref *ref)
 {
     blz__fd *entry = ref->entry;
     blz__message *chain = NULL;
+    blz__fd *backlog;
     bool last, foreign;
     int rc = check_owner(entry);
 
     if (rc < 0)
         return rc;
     blz__lock_acquire(&entry->lock);
-    if (is_stale(entry, (uint32_t)ref->generation)) {
+    if (fd_is_stale(entry, (uint32_t)ref->generation)) {
         blz__lock_release(&entry->lock);
         return -EBADF;
     }
     foreign = entry->flags & FD_FOREIGN;
     entry->state |= FD_CLOSING;
     entry->generation++;
-    if (ext)
-        *ext = entry->ext;
+    backlog = blz__backlog_detach(entry);
     chain = request_cancels(entry->waiting[FD_IN], chain);
     chain = request_cancels(entry->waiting[FD_OUT], chain);
     if (foreign)
@@ -442,47 +438,8 @@ int blz__fd_close(blz__fd_ref *ref, void **ext)
         send_cancels(chain);
     if (last)
         finish(entry);
+    blz__backlog_close(backlog);
     return 0;
-}
-
-/* ---- connections that nobody has accepted ---- */
-
-static bool append_kept(blz__fd *entry, uint32_t generation, blz__fd *conn)
-{
-    bool open;
-
-    blz__lock_acquire(&entry->lock);
-    open = !is_stale(entry, generation);
-    if (open) {
-        void **end = &entry->ext;
-        while (*end)
-            end = &((blz__fd *)*end)->ext;
-        blz__store(end, (void *)conn, RELAXED); /* who accepts looks without the lock first */
-    }
-    blz__lock_release(&entry->lock);
-    return open;
-}
-
-void blz__fd_keep(const blz__fd_ref *listener, blz__fd_ref conn)
-{
-    if (!append_kept(listener->entry, (uint32_t)listener->generation, conn.entry))
-        blz__fd_close(&conn, NULL);
-}
-
-blz__fd_ref blz__fd_take_kept(const blz__fd_ref *listener)
-{
-    blz__fd *entry = listener->entry, *kept = NULL;
-
-    blz__lock_acquire(&entry->lock);
-    if (!is_stale(entry, (uint32_t)listener->generation))
-        kept = entry->ext;
-    if (kept)
-        blz__store(&entry->ext, kept->ext, RELAXED); /* as above */
-    blz__lock_release(&entry->lock);
-    if (!kept)
-        return (blz__fd_ref){NULL, 0};
-    blz__store(&kept->ext, (void *)NULL, RELAXED);
-    return (blz__fd_ref){kept, kept->generation};
 }
 
 bool blz__fd_is_gone(const struct io *io)

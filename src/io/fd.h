@@ -5,6 +5,13 @@
 
 #include "io/io.h"
 
+/* Whether a handle of this generation has been closed. Under the entry's lock. */
+static inline bool fd_is_stale(const blz__fd *entry, uint32_t generation)
+{
+    return entry->generation != generation ||
+           (entry->state & (FD_IN_USE | FD_CLOSING)) != FD_IN_USE;
+}
+
 /* Begins the operation. 0, -EBADF (stale), -EBUSY (one is in flight in that direction). [task] */
 int blz__fd_enter(struct io *io, blz_cx *cx);
 
@@ -19,6 +26,15 @@ void blz__fd_leave(struct io *io);
  * not wait settles it. True: op.value is set. False: it must be handed over. [task]
  */
 bool blz__io_try_first(struct io *io);
+
+/* ---- backlog.c ---- */
+
+/*
+ * What a listener has that is being closed, or NULL: under its lock. And closes that, without a
+ * lock. [any thread]
+ */
+blz__fd *blz__backlog_detach(blz__fd *entry);
+void blz__backlog_close(blz__fd *backlog);
 
 /* ---- send_batch.c ---- */
 

@@ -225,7 +225,7 @@ static void take_out(struct fdset *set, struct member **at)
     leave_list(m);
     m->removed = true;
     if (m->ref.entry)
-        blz__fd_close(&m->ref, NULL);
+        blz__fd_close(&m->ref);
     free_if_idle(m);
 }
 

@@ -55,7 +55,7 @@ int blz_fd_detach(blz_fd *handle)
     blz__fd_ref ref = ref_of(handle);
 
     *handle = (blz_fd){NULL, 0};
-    return blz__fd_close(&ref, NULL);
+    return blz__fd_close(&ref);
 }
 
 /* ---- waiting ---- */

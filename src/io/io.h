@@ -4,6 +4,7 @@
  * the backends beside this file.
  *
  *   blz__fd        an open descriptor: what blz_tcp and its kin point to             fd.c
+ *   backlog        a listener's connections that nothing has claimed yet             backlog.c
  *   struct io      an operation on one, a future                            io.c, layout.h
  *   try_now        carrying one out with a system call that does not wait            try_now.c
  *   ready          descriptors whose readiness is told as edges                      ready.c
@@ -29,13 +30,14 @@ enum { FD_IN, FD_OUT }; /* directions */
 
 /* What a descriptor is; does not change while it is open. */
 enum {
-    FD_SOCKET = 0x1,   /* recv and send work on it */
-    FD_SHARED = 0x2,   /* any number of operations may wait in each direction */
-    FD_FOREIGN = 0x4,  /* not ours: is never closed by us, but by its owner as soon as we let go */
-    FD_NONBLOCK = 0x8, /* system calls on it do not wait */
-    FD_STREAM = 0x10,  /* plain bytes: a read that gives less than it could has taken all;
+    FD_SOCKET = 0x1,    /* recv and send work on it */
+    FD_SHARED = 0x2,    /* any number of operations may wait in each direction */
+    FD_FOREIGN = 0x4,   /* not ours: is never closed by us, but by its owner as soon as we let go */
+    FD_NONBLOCK = 0x8,  /* system calls on it do not wait */
+    FD_STREAM = 0x10,   /* plain bytes: a read that gives less than it could has taken all;
                           a listener's connections have it too */
-    FD_SPREAD = 0x20,  /* a listener that may have more sockets at its address; src/net's */
+    FD_LISTENER = 0x40, /* has a backlog */
+    FD_SPREAD = 0x20,   /* a listener that may have more sockets at its address; src/net's */
 };
 
 /* What has become of it. */
@@ -70,9 +72,11 @@ struct blz__fd {
     blz__driver *home;     /* epoll: the driver that it is registered with, or NULL */
     blz__io *owner;
     union {
-        blz__fd *next_free;
-        void *ext;      /* of the module above, a listener's backlog for one; or NULL */
-        uintptr_t copy; /* with FD_COPIED: a duplicate of our own */
+        blz__fd *next_free;       /* not in use */
+        blz__fd *backlog;         /* FD_LISTENER: its backlog, or NULL; see backlog.c */
+        blz__fd *next_in_backlog; /* a connection in a backlog */
+        uintptr_t halves;         /* a connection: which halves are closed; net/halves.c */
+        uintptr_t copy;           /* with FD_COPIED: a duplicate of our own */
     };
 };
 
@@ -84,14 +88,14 @@ struct blz__fd {
 int blz__fd_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
 
 /*
- * Closes: stale from now on, what is in flight is cancelled. -EBADF: was closed already. `ext` gets
- * what the module above had there. [any thread]
+ * Closes: stale from now on, what is in flight is cancelled, and what is in the backlog of a listener
+ * is closed. -EBADF: was closed already. [any thread]
  */
-int blz__fd_close(blz__fd_ref *ref, void **ext);
+int blz__fd_close(blz__fd_ref *ref);
 
 /*
- * Takes the descriptor out: stale from now on, and the caller's. -EBADF; -EBUSY: operations are in
- * flight. [any thread]
+ * Takes the descriptor out: stale from now on, and the caller's. What is in the backlog of a listener
+ * is closed. -EBADF; -EBUSY: operations are in flight. [any thread]
  */
 int blz__fd_take(blz__fd_ref *ref);
 
@@ -105,14 +109,19 @@ int blz__fd_cancel(const blz__fd_ref *ref, int direction);
 int blz__fd_acquire(const blz__fd_ref *ref);
 void blz__fd_release(const blz__fd_ref *ref);
 
-/*
- * Connections that a listener has and nobody has accepted, oldest first. They are chained to its
- * entry by the `ext` of their own, so nothing is allocated; the chain is under the lock of the
- * listener's entry, and goes to whoever closes it. keep closes the connection if the listener is
- * closed; take gives none ({NULL, 0}) if there is none. [any thread]
- */
-void blz__fd_keep(const blz__fd_ref *listener, blz__fd_ref conn);
-blz__fd_ref blz__fd_take_kept(const blz__fd_ref *listener);
+/* ---- Backlogs (backlog.c) ---- */
+
+/* Appends a connection to the backlog of a listener; closes it if the listener is. [any thread] */
+void blz__backlog_push(const blz__fd_ref *listener, blz__fd_ref conn);
+
+/* Takes the oldest connection; {NULL, 0} if there is none. [any thread] */
+blz__fd_ref blz__backlog_pop(const blz__fd_ref *listener);
+
+/* Whether it has none; a guess. [any thread] */
+static inline bool backlog_is_empty(const blz__fd *listener)
+{
+    return !blz__load(&listener->backlog, RELAXED);
+}
 
 /* ---- Operations ---- */
 

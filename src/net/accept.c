@@ -9,13 +9,13 @@
  *
  *   what             event                    what happens
  *   ----------------------------------------------------------------------------------------
- *   accepting        a connection             ready; if cancelled, it is kept for the next accept
+ *   accepting        a connection             ready; if cancelled, into the backlog
  *   accepting        passing trouble          begins anew
  *   accepting        out of something         pauses
  *   pausing          the timer has fired      begins anew
  *   pausing          cancelled                -ECANCELED
  *
- * A connection that comes with a cancellation is kept in the listener's entry (blz__fd_keep).
+ * A connection that comes with a cancellation goes into the backlog of the listener (io/backlog.c).
  */
 #include "net/socket.h"
 #include "system/socket.h"
@@ -31,32 +31,9 @@ static bool is_pausing(const blz_future *self)
     return ((const struct io_pause *)self)->kind == IO_ACCEPT_PAUSE;
 }
 
-/* ---- connections that came too late ---- */
+/* ---- sockets beside a listener ---- */
 
-int64_t blz__listener_into_fd(blz__fd_ref *listener)
-{
-    blz__fd_ref kept;
-
-    while ((kept = blz__fd_take_kept(listener)).entry)
-        blz__fd_close(&kept, NULL);
-    return blz__net_into_fd(listener);
-}
-
-int blz__listener_close(blz__fd_ref *listener)
-{
-    void *kept = NULL;
-    int rc = blz__fd_close(listener, &kept);
-
-    *listener = (blz__fd_ref){NULL, 0};
-    while (kept) {
-        blz__fd *entry = kept;
-        blz__fd_ref conn = {entry, entry->generation};
-        blz__fd_close(&conn, &kept);
-    }
-    return rc;
-}
-
-/* Accepts what is there already. */
+/* Accepts what the system has for it already. */
 static void accept_waiting(int fd, const blz__fd_ref *heir)
 {
     blz_rt *rt = blz_rt_current();
@@ -66,22 +43,22 @@ static void accept_waiting(int fd, const blz__fd_ref *heir)
     while ((conn = blz__socket_accept(fd, mode & FD_NONBLOCK)) >= 0) {
         blz__fd_ref ref;
         if (blz__net_adopt(&ref, rt, (int)conn, FD_STREAM) == 0)
-            blz__fd_keep(heir, ref);
+            blz__backlog_push(heir, ref);
     }
 }
 
 void blz__listener_retire(blz__fd_ref *clone, const blz__fd_ref *heir)
 {
-    blz__fd_ref kept;
+    blz__fd_ref conn;
     int fd = blz__fd_acquire(clone);
 
     if (fd < 0)
         return;
-    while ((kept = blz__fd_take_kept(clone)).entry)
-        blz__fd_keep(heir, kept);
+    while ((conn = blz__backlog_pop(clone)).entry)
+        blz__backlog_push(heir, conn);
     accept_waiting(fd, heir);
     blz__fd_release(clone);
-    blz__listener_close(clone);
+    net_close(clone);
 }
 
 /* ---- accepting ---- */
@@ -174,7 +151,7 @@ static blz_poll got_connection(blz_future *self, blz_cx *cx)
                             self->ops == &unix_accept_ops ? 0 : FD_STREAM);
 
     if (rc == 0 && io_was_cancelled((const blz_io *)self)) {
-        blz__fd_keep(&listener, ref);
+        blz__backlog_push(&listener, ref);
         rc = -ECANCELED;
     } else if (rc == 0) {
         *conn = ref;
@@ -184,15 +161,15 @@ static blz_poll got_connection(blz_future *self, blz_cx *cx)
     return blz_future_done(self, rc);
 }
 
-/* One that an earlier accept has left; only before this one has begun. */
-static bool takes_kept(blz_future *self)
+/* Takes a connection from the backlog; only before this accept has begun. */
+static bool accept_from_backlog(blz_future *self)
 {
     const struct io *io = (const struct io *)self;
     blz__fd_ref *conn = io->accept.conn, listener = listener_of(io);
 
-    if ((io->flags & (IO_STARTED | IO_CANCELLED)) || !io->fd || !blz__load(&io->fd->ext, RELAXED))
+    if ((io->flags & (IO_STARTED | IO_CANCELLED)) || !io->fd || backlog_is_empty(io->fd))
         return false;
-    *conn = blz__fd_take_kept(&listener);
+    *conn = blz__backlog_pop(&listener);
     return conn->entry != NULL;
 }
 
@@ -209,7 +186,7 @@ static blz_poll accept_poll(blz_future *self, blz_cx *cx)
     }
     for (;;) {
         struct io *io = (struct io *)self;
-        if (takes_kept(self))
+        if (accept_from_backlog(self))
             return blz_future_done(self, 0);
         if (blz_is_pending(blz__io_poll(self, cx)))
             return BLZ_PENDING;

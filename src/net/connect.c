@@ -42,7 +42,7 @@ blz_poll blz__connect_poll(blz_future *self, blz_cx *cx)
     if (self->result >= 0)
         *conn = ref;
     else
-        blz__fd_close(&ref, NULL);
+        blz__fd_close(&ref);
     return BLZ_READY;
 }
 

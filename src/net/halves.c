@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection in two halves. Both are the connection's handle; which of them have been closed is
- * in `ext` of the entry, which a connection has no other use for. Nothing moves when it is split
+ * in `halves` of the entry. Nothing moves when it is split
  * or reunited, so operations in flight do not care. [any thread]
  */
 #include <blitz/tcp.h>
@@ -14,12 +14,12 @@ enum { SPLIT = 0x1, READER_CLOSED = 0x2, WRITER_CLOSED = 0x4, BOTH_CLOSED = 0x6 
 
 static uintptr_t halves_of(const blz__fd *entry)
 {
-    return (uintptr_t)blz__load(&entry->ext, RELAXED);
+    return blz__load(&entry->halves, RELAXED);
 }
 
 static void set_halves(blz__fd *entry, uintptr_t halves)
 {
-    blz__store(&entry->ext, (void *)halves, RELAXED); /* under the lock; see takes_kept */
+    blz__store(&entry->halves, halves, RELAXED); /* backlog_is_empty may be looking: adopt */
 }
 
 /*
@@ -91,7 +91,7 @@ static int close_half(blz_tcp *conn, uintptr_t half)
     blz__fd_cancel(&ref, half == WRITER_CLOSED ? FD_OUT : FD_IN);
     if ((halves & BOTH_CLOSED) == BOTH_CLOSED) {
         blz__fd_ref last = ref;
-        blz__fd_close(&last, NULL);
+        blz__fd_close(&last);
     }
     blz__fd_release(&ref);
     return 0;

@@ -40,7 +40,7 @@ int blz_tcp_listen_with(blz_tcp_listener *listener, const blz_addr *addr,
     if (family != BLZ_ADDR_V4 && family != BLZ_ADDR_V6)
         return -EAFNOSUPPORT;
     rc = blz__net_socket(&ref, o->rt ? o->rt : blz_rt_current(), family, BLZ__SOCKET_STREAM,
-                         FD_SHARED | FD_STREAM | (o->spread ? FD_SPREAD : 0));
+                         FD_LISTENER | FD_SHARED | FD_STREAM | (o->spread ? FD_SPREAD : 0));
     if (rc < 0)
         return rc;
     rc = set_up(&ref, addr, o);
@@ -49,7 +49,7 @@ int blz_tcp_listen_with(blz_tcp_listener *listener, const blz_addr *addr,
     if (rc == 0)
         rc = blz__net_listen(&ref, o->backlog);
     if (rc < 0) {
-        blz__fd_close(&ref, NULL);
+        blz__fd_close(&ref);
         return rc;
     }
     *listener = (blz_tcp_listener){ref.entry, ref.generation};
@@ -117,8 +117,8 @@ int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from)
 
     if (rc < 0)
         return rc;
-    rc =
-        blz__net_socket(ref, rt, blz_addr_family(&addr), BLZ__SOCKET_STREAM, FD_SHARED | FD_STREAM);
+    rc = blz__net_socket(ref, rt, blz_addr_family(&addr), BLZ__SOCKET_STREAM,
+                         FD_LISTENER | FD_SHARED | FD_STREAM);
     if (rc < 0)
         return rc;
     rc = copy_options(from, ref);
@@ -129,7 +129,7 @@ int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from)
     if (rc == 0)
         rc = copy_fast_open(from, ref);
     if (rc < 0)
-        blz__fd_close(ref, NULL);
+        blz__fd_close(ref);
     return rc;
 }
 
@@ -153,17 +153,17 @@ int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt, blz_sysfd f
     *listener = (blz_tcp_listener){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(listener), rt, fd,
                             (struct blz__socket_kind){BLZ_ADDR_V4, BLZ__SOCKET_STREAM, true},
-                            FD_SHARED | FD_STREAM);
+                            FD_LISTENER | FD_SHARED | FD_STREAM);
 }
 
 int64_t blz_tcp_listener_into_fd(blz_tcp_listener *listener)
 {
-    return blz__listener_into_fd(net_mutable_ref(listener));
+    return blz__net_into_fd(net_mutable_ref(listener));
 }
 
 int blz_tcp_listener_close(blz_tcp_listener *listener)
 {
-    return blz__listener_close(net_mutable_ref(listener));
+    return net_close(net_mutable_ref(listener));
 }
 
 int blz_tcp_listener_addr(const blz_tcp_listener *listener, blz_addr *addr)

@@ -64,7 +64,7 @@ BLZ_ASYNC(acceptor)
         if (self->rc < 0)
             break;
         if (give_to(&self->taker, self->conn) < 0)
-            blz__fd_close(&self->conn, NULL);
+            blz__fd_close(&self->conn);
     }
     if (self->socket.entry != self->listener.entry)
         blz__listener_retire(&self->socket, &self->listener);

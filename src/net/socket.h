@@ -85,17 +85,11 @@ blz_poll blz__connect_poll(blz_future *self, blz_cx *cx);
 /* Accepts; see accept.c. */
 blz_future *blz__accept_init(blz_io *io, const blz__fd_ref *listener, void *conn, bool is_tcp);
 
-/* Closes the listener, and what it has kept. -EBADF */
-int blz__listener_close(blz__fd_ref *listener);
-
 /* Another listener at the same address, as the first. 0 or a negative errno. */
 int blz__listener_clone(blz__fd_ref *ref, blz_rt *rt, const blz__fd_ref *from);
 
-/* Closes a clone; what it has kept, and what waits to be accepted, is kept by `heir`. [worker] */
+/* Closes a clone; its backlog, and what waits in the system's, go to the one of `heir`. [worker] */
 void blz__listener_retire(blz__fd_ref *clone, const blz__fd_ref *heir);
-
-/* Takes its descriptor out, and closes what it has kept. -EBADF, -EBUSY */
-int64_t blz__listener_into_fd(blz__fd_ref *listener);
 
 /* ---- readiness ---- */
 
@@ -124,7 +118,7 @@ static inline blz_future *net_all_of_it(blz_future *io)
 
 static inline int net_close(blz__fd_ref *ref)
 {
-    int rc = blz__fd_close(ref, NULL);
+    int rc = blz__fd_close(ref);
 
     *ref = (blz__fd_ref){NULL, 0};
     return rc;

@@ -108,7 +108,7 @@ static int open_tcp(blz__fd_ref *ref, blz_rt *rt, const blz_addr *addr, const vo
         return rc;
     rc = set_up(ref, options ? options : &none);
     if (rc < 0)
-        blz__fd_close(ref, NULL);
+        blz__fd_close(ref);
     return rc;
 }
 

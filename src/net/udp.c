@@ -47,7 +47,7 @@ int blz_udp_bind_with(blz_udp *udp, const blz_addr *addr, const blz_udp_options 
     if (rc == 0)
         rc = blz__net_bind(&ref, addr);
     if (rc < 0) {
-        blz__fd_close(&ref, NULL);
+        blz__fd_close(&ref);
         return rc;
     }
     *udp = (blz_udp){ref.entry, ref.generation};

@@ -43,12 +43,12 @@ int blz_unix_listen_with(blz_unix_listener *listener, const blz_addr *addr,
     if (blz_addr_family(addr) != BLZ_ADDR_UNIX)
         return -EAFNOSUPPORT;
     rc = blz__net_socket(&ref, o->rt ? o->rt : blz_rt_current(), BLZ_ADDR_UNIX, BLZ__SOCKET_STREAM,
-                         FD_SHARED);
+                         FD_LISTENER | FD_SHARED);
     if (rc < 0)
         return rc;
     rc = listen_at(&ref, addr, o->backlog);
     if (rc < 0) {
-        blz__fd_close(&ref, NULL);
+        blz__fd_close(&ref);
         return rc;
     }
     *listener = (blz_unix_listener){ref.entry, ref.generation};
@@ -71,7 +71,7 @@ blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listener, blz_u
 
 int blz_unix_listener_close(blz_unix_listener *listener)
 {
-    return blz__listener_close(net_mutable_ref(listener));
+    return net_close(net_mutable_ref(listener));
 }
 
 int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *addr)
@@ -84,12 +84,12 @@ int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt, blz_sysfd
     *listener = (blz_unix_listener){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(listener), rt, fd,
                             (struct blz__socket_kind){BLZ_ADDR_UNIX, BLZ__SOCKET_STREAM, true},
-                            FD_SHARED);
+                            FD_LISTENER | FD_SHARED);
 }
 
 int64_t blz_unix_listener_into_fd(blz_unix_listener *listener)
 {
-    return blz__listener_into_fd(net_mutable_ref(listener));
+    return blz__net_into_fd(net_mutable_ref(listener));
 }
 
 /* ---- connecting ---- */
@@ -118,7 +118,7 @@ static int open_unix(blz__fd_ref *ref, blz_rt *rt, const blz_addr *addr, const v
         return rc;
     rc = set_up_unix(ref, options);
     if (rc < 0)
-        blz__fd_close(ref, NULL);
+        blz__fd_close(ref);
     return rc;
 }
 

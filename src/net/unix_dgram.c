@@ -35,7 +35,7 @@ int blz_unix_dgram_bind_with(blz_unix_dgram *dgram, const blz_addr *addr,
     if (addr)
         rc = blz__net_bind(&ref, addr);
     if (rc < 0) {
-        blz__fd_close(&ref, NULL);
+        blz__fd_close(&ref);
         return rc;
     }
     *dgram = (blz_unix_dgram){ref.entry, ref.generation};

@@ -107,7 +107,7 @@ static void closer(void *unused)
 
     (void)unused;
     small_rt_be(NULL);
-    model_assert(blz__fd_close(&copy, NULL) == 0);
+    model_assert(blz__fd_close(&copy) == 0);
 }
 
 static uint32_t successes;
@@ -119,7 +119,7 @@ static void rival_closer(void *unused)
 
     (void)unused;
     small_rt_be(NULL);
-    rc = blz__fd_close(&copy, NULL);
+    rc = blz__fd_close(&copy);
     model_assert(rc == 0 || rc == -EBADF);
     if (rc == 0)
         blz__fetch_add(&successes, 1u, RELAXED);
@@ -149,7 +149,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     small_rt_be(NULL);
-    model_assert(blz__fd_close(&conn, NULL) == -EBADF);
+    model_assert(blz__fd_close(&conn) == -EBADF);
     model_assert(fake_kernel_closed(FD) == 1);
     if (op)
         model_free(op);
@@ -284,7 +284,7 @@ static void a_descriptor_stays_open_while_it_is_used(void)
     model_thread thread = model_start(user, NULL);
     small_rt_be(NULL);
     blz__fd_ref copy = conn;
-    model_assert(blz__fd_close(&copy, NULL) == 0);
+    model_assert(blz__fd_close(&copy) == 0);
     model_join(thread);
     tear_down();
 }
@@ -303,7 +303,7 @@ static void a_stale_handle_finds_nothing(void)
     model_assert(blz__fd_acquire(&conn) == -EBADF);
     model_join(thread);
     model_assert(blz__load(&successes, RELAXED) == 0 && fake_kernel_closed(FD2) == 0);
-    model_assert(blz__fd_close(&next, NULL) == 0 && fake_kernel_closed(FD2) == 1);
+    model_assert(blz__fd_close(&next) == 0 && fake_kernel_closed(FD2) == 1);
     tear_down();
 }
 

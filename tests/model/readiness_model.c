@@ -103,7 +103,7 @@ static void closer(void *unused)
 {
     (void)unused;
     small_rt_be(NULL);
-    model_assert(blz__fd_close(&conn, NULL) == 0);
+    model_assert(blz__fd_close(&conn) == 0);
 }
 
 /* ---- beginning and end ---- */
@@ -135,7 +135,7 @@ static void tear_down(void)
 {
     small_rt_be(NULL);
     if (fake_kernel_closed(FD) == 0)
-        model_assert(blz__fd_close(&conn, NULL) == 0);
+        model_assert(blz__fd_close(&conn) == 0);
     model_assert(fake_kernel_closed(FD) == 1);
     hand_end(&hand);
     small_rt_free(rt);
@@ -467,11 +467,11 @@ static void an_edge_of_a_previous_descriptor_is_dropped(void)
     model_assert(fetched.what);
     model_thread worker = model_start(report_fetched, NULL);
     small_rt_be(NULL);
-    model_assert(blz__fd_close(&conn, NULL) == 0);
+    model_assert(blz__fd_close(&conn) == 0);
     model_assert(blz__fd_adopt(&next, rt, FD2, FD_SOCKET) == 0 && next.entry == conn.entry);
     model_join(worker);
     model_assert(blz__load(&next.entry->ready[FD_IN], RELAXED) == FD_READY);
-    model_assert(blz__fd_close(&next, NULL) == 0 && fake_kernel_closed(FD2) == 1);
+    model_assert(blz__fd_close(&next) == 0 && fake_kernel_closed(FD2) == 1);
     tear_down();
 }
 

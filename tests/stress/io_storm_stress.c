@@ -214,13 +214,13 @@ static void end(struct weather *w, struct connection *c)
     blz__fd_ref refs[2] = {c->refs[0], c->refs[1]};
 
     if (how == 0)
-        check(blz__fd_close(&refs[first], NULL) == 0);
+        check(blz__fd_close(&refs[first]) == 0);
     else if (how == 1)
         blz_handle_cancel(&c->tasks[first]);
     if (how < 2)
         blz_handle_cancel(&c->tasks[!first]);
     for (int i = 0; how >= 2 && i < 2; i++)
-        check(blz__fd_close(&refs[i], NULL) == 0);
+        check(blz__fd_close(&refs[i]) == 0);
     c->ending = true;
 }
 
@@ -228,7 +228,7 @@ static void finish(struct weather *w, struct connection *c)
 {
     for (int i = 0; i < 2; i++) {
         check(blz_handle_wait(&c->tasks[i]) == 0 && c->tasks[i].result == 0);
-        blz__fd_close(&c->refs[i], NULL);
+        blz__fd_close(&c->refs[i]);
     }
     w->moved += __atomic_load_n(&c->moved, __ATOMIC_RELAXED);
     *c = (struct connection){.open = false};

@@ -173,7 +173,7 @@ void open_pair(struct pair *pair, blz_rt *rt, enum pair_kind kind)
 
 void close_pair(struct pair *pair)
 {
-    blz__fd_close(&pair->ours, NULL);
+    blz__fd_close(&pair->ours);
     if (pair->far >= 0)
         close(pair->far);
 }

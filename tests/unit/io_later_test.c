@@ -38,7 +38,7 @@ BLZ_ASYNC(witness)
     scene->was_done = blz_handle_done(&scene->writer);
     scene->came = drain(scene->pair.far);
     if (scene->act == CLOSES)
-        blz__fd_close(&scene->pair.ours, NULL);
+        blz__fd_close(&scene->pair.ours);
     BLZ_END(0);
 }
 

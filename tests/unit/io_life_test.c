@@ -263,7 +263,7 @@ static int close_in_child(const struct pair *pair)
         alarm(CHILD_SECONDS);
         if (blz__fd_acquire(&ref) != -EOWNERDEAD)
             _exit(1);
-        _exit(blz__fd_close(&ref, NULL) != -EOWNERDEAD ? 2 : 0);
+        _exit(blz__fd_close(&ref) != -EOWNERDEAD ? 2 : 0);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -86,7 +86,7 @@ static void thousands_end(blz_rt *rt)
     close_many();
     open_many(rt, reading, NR_READING);
     for (int i = 0; i < MANY; i++)
-        assert_int_equal(blz__fd_close(&pairs[i].ours, NULL), 0);
+        assert_int_equal(blz__fd_close(&pairs[i].ours), 0);
     for (int i = 0; i < MANY; i++)
         assert_int_equal(result_of(&handles[i]), -ECANCELED);
     close_many();

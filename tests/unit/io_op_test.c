@@ -245,9 +245,9 @@ static void closed_by_foreigner(blz_rt *rt, const struct row *row, struct pair *
     make_wait(row, pair);
     spawn(rt, &handle, row, pair);
     wait_until_idle(rt);
-    assert_int_equal(blz__fd_close(&pair->ours, NULL), 0);
+    assert_int_equal(blz__fd_close(&pair->ours), 0);
     assert_int_equal(result_of(&handle), -ECANCELED);
-    assert_int_equal(blz__fd_close(&copy, NULL), -EBADF);
+    assert_int_equal(blz__fd_close(&copy), -EBADF);
     pair->ours = copy;
     assert_int_equal(run(rt, row, pair, DO_PLAIN), -EBADF);
 }
@@ -265,7 +265,7 @@ static void closing_ends_what_is_in_flight(void **state)
 
 static int64_t close_it(void *arg)
 {
-    return blz__fd_close(arg, NULL);
+    return blz__fd_close(arg);
 }
 
 static void closed_by_task(blz_rt *rt, const struct row *row, struct pair *pair)

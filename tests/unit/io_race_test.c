@@ -332,7 +332,7 @@ static void remote(blz_rt *rt, bool close_it, bool data)
         if (data)
             check(write(pair.far, "hello", 5) == 5);
         if (close_it)
-            assert_int_equal(blz__fd_close(&pair.ours, NULL), 0);
+            assert_int_equal(blz__fd_close(&pair.ours), 0);
         else
             blz_handle_cancel(&handle);
         event_post(&enough);
@@ -375,7 +375,7 @@ static void close_ours(void *arg, int64_t round)
     struct pair *pair = arg;
 
     (void)round;
-    check(blz__fd_close(&(blz__fd_ref){pair->ours.entry, pair->ours.generation}, NULL) == 0);
+    check(blz__fd_close(&(blz__fd_ref){pair->ours.entry, pair->ours.generation}) == 0);
 }
 
 static void race_closes(blz_rt *rt)
@@ -434,7 +434,7 @@ static void reuse_number(blz_rt *rt)
             wait_until_idle(rt);
         if (round % 2) {
             send_number(&pair, round); /* an event is on its way when it is closed */
-            blz__fd_close(&pair.ours, NULL);
+            blz__fd_close(&pair.ours);
             check(blz_handle_wait(&handle) == 0);
             check(handle.result == round || handle.result == -ECANCELED || handle.result == -EBADF);
         } else {
@@ -467,7 +467,7 @@ static void stale_handles(blz_rt *rt)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         assert_int_equal(BLZ_BLOCK_ON(rt, does_io, .kind = kinds[i], .ref = copy), -EBADF);
     assert_int_equal(blz__fd_acquire(&copy), -EBADF);
-    assert_int_equal(blz__fd_close(&copy, NULL), -EBADF);
+    assert_int_equal(blz__fd_close(&copy), -EBADF);
     assert_int_equal(drain(young.far), 0);
     assert_int_equal(BLZ_BLOCK_ON(rt, does_io, .kind = IO_WRITE, .ref = young.ours), 64);
     assert_int_equal(BLZ_BLOCK_ON(rt, does_io, .kind = IO_READ, .ref = (blz__fd_ref){NULL, 0}),

@@ -302,7 +302,7 @@ static void many_messages(blz_rt *rt)
         event_wait(&each, MESSAGES);
         close(fds[1]);
         assert_int_equal(result_of(&handle), 5 * MESSAGES);
-        assert_int_equal(blz__fd_close(&ours, NULL), 0);
+        assert_int_equal(blz__fd_close(&ours), 0);
     }
 }
 
@@ -414,7 +414,7 @@ static void refused_datagram(blz_rt *rt)
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, does_io, .ref = ours, .kind = IO_READ), 0);
     assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 3), 3);
     wait_until_idle(rt);
-    assert_int_equal(blz__fd_close(&ours, NULL), 0);
+    assert_int_equal(blz__fd_close(&ours), 0);
     assert_int_equal(result_of(&handle), -ECANCELED);
 }
 
@@ -451,7 +451,7 @@ static void pipe_that_comes_back(blz_rt *rt)
         close(far);
         assert_int_equal(result_of(&handle), 0);
     }
-    assert_int_equal(blz__fd_close(&ours, NULL), 0);
+    assert_int_equal(blz__fd_close(&ours), 0);
     unlink(name);
     rmdir(path);
 }
