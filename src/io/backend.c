@@ -17,17 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const blz__driver_ops *const backends[] = {
-#ifdef BLZ_HAVE_URING
-    &blz__uring_driver,
-#endif
-#ifdef __linux__
-    &blz__epoll_driver,
-#endif
-    &blz__poll_driver,
-};
-enum { NR_BACKENDS = sizeof backends / sizeof *backends };
-
 static void close_all(blz__driver *drivers)
 {
     while (drivers) {
@@ -107,16 +96,16 @@ static int choose_named(const char *name, const char *who, const blz_options *op
                         const blz__driver_ops **ops, blz__driver **drivers, char *reason,
                         size_t size)
 {
-    for (int i = 0; i < NR_BACKENDS; i++) {
-        if (strcmp(backends[i]->name, name) != 0)
+    for (int i = 0; blz__backends[i]; i++) {
+        if (strcmp(blz__backends[i]->name, name) != 0)
             continue;
-        int rc = try_backend(backends[i], options, drivers);
+        int rc = try_backend(blz__backends[i], options, drivers);
         if (rc < 0) {
             snprintf(reason, size, "%s was asked for by %s, but: %s", name, who, explain(rc));
             return rc;
         }
         snprintf(reason, size, "%s: asked for by %s", name, who);
-        *ops = backends[i];
+        *ops = blz__backends[i];
         return 0;
     }
     snprintf(reason, size, "%s was asked for by %s, but there is no such backend", name, who);
@@ -134,15 +123,15 @@ static int choose_best(const blz_options *options, const blz__driver_ops **ops,
 {
     int rc = -ENOSYS, refused = 0;
 
-    for (int i = 0; i < NR_BACKENDS && is_refusal(rc); i++) {
-        rc = try_backend(backends[i], options, drivers);
+    for (int i = 0; blz__backends[i] && is_refusal(rc); i++) {
+        rc = try_backend(blz__backends[i], options, drivers);
         if (rc == 0) {
-            *ops = backends[i];
+            *ops = blz__backends[i];
             if (i == 0)
-                snprintf(reason, size, "%s: it works here", backends[i]->name);
+                snprintf(reason, size, "%s: it works here", blz__backends[i]->name);
             else
-                snprintf(reason, size, "%s: %s was refused: %s", backends[i]->name,
-                         backends[i - 1]->name, explain(refused));
+                snprintf(reason, size, "%s: %s was refused: %s", blz__backends[i]->name,
+                         blz__backends[i - 1]->name, explain(refused));
             return 0;
         }
         refused = rc;

@@ -66,7 +66,7 @@ static void unwatch(ready_driver *ready, blz__fd *entry)
     }
 }
 
-static const ready_kernel kernel = {watch, unwatch};
+static const ready_kernel kernel = {.watch = watch, .unwatch = unwatch};
 
 /* ---- life ---- */
 

@@ -45,6 +45,7 @@ enum {
     FD_IN_USE = 0x1,
     FD_CLOSING = 0x2,     /* closed by the program: no new operations */
     FD_COPIED = 0x4,      /* epoll: a foreign one, registered by a duplicate; see epoll_set.c */
+    FD_REQUESTED = 0x8,   /* one-shot readiness: the next edge has been asked for; see ready.c */
     FD_REMOTE_WAIT = 0x10 /* epoll: counts waits of other workers than the home, to 15 */
 };
 
@@ -298,6 +299,9 @@ static inline void lease_hand_out(blz_buf *buf, struct lease *lease, size_t len)
 /* ---- Backends ---- */
 
 extern const blz__driver_ops blz__uring_driver, blz__epoll_driver, blz__poll_driver;
+
+/* Those of this system, the best one first, then NULL: backends_linux.c and its like. */
+extern const blz__driver_ops *const blz__backends[];
 
 /* The mode that descriptors of this runtime are to be in: FD_NONBLOCK or 0; or a negative errno. */
 int blz__io_mode(blz_rt *rt);

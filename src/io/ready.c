@@ -14,6 +14,12 @@
  * call that found nothing does, which says that it was not the end after all (an error that has
  * been fetched, a FIFO with a new writer).
  *
+ * A one-shot kernel (rearm) reports one edge for each time that it is asked. FD_REQUESTED says that an
+ * edge has been asked for and not been reported. An operation is armed only with that set, and an
+ * edge that leaves operations armed, because it was of the other direction, asks for the next one. So
+ * whatever is armed has an edge to come. Such a kernel tells the level when it is asked, so nothing
+ * is missed in between.
+ *
  * No cancellation is lost. One that finds the operation armed ends it. One that does not leaves it
  * to whoever is trying it, on the home or still on the worker that it was begun on: he looks, under
  * the lock, whether he has been asked to end before he arms it (again). So it does not matter which
@@ -88,6 +94,7 @@ static int register_with(ready_driver *d, blz__fd *entry)
     if (rc < 0)
         return rc;
     entry->home = &d->base;
+    entry->state |= FD_REQUESTED;
     blz__fetch_add(&d->registered, 1u, RELAXED);
     stat_registration(&d->base);
     return 0;
@@ -98,6 +105,7 @@ void blz__ready_unregister_fd(blz__driver *driver, blz__fd *entry)
     ready_driver *d = ready_of(driver);
 
     d->kernel->unwatch(d, entry);
+    entry->state &= (uint8_t)~FD_REQUESTED;
     blz__fetch_sub(&d->registered, 1u, RELAXED);
 }
 
@@ -132,6 +140,20 @@ static int find_home(ready_driver *d, blz__fd *entry)
     if (!entry->home)
         return register_with(d, entry);
     return entry->home == &d->base ? 0 : count_remote_wait(d, entry);
+}
+
+/* Under the entry's lock: there will be an edge, if need be because it is asked for. */
+static int request_edge(blz__fd *entry)
+{
+    ready_driver *home = ready_of(entry->home);
+    int rc;
+
+    if (entry->state & FD_REQUESTED)
+        return 0;
+    rc = home->kernel->rearm(home, entry, ready_token(entry, entry->generation));
+    if (rc == 0)
+        entry->state |= FD_REQUESTED;
+    return rc;
 }
 
 /*
@@ -169,8 +191,8 @@ static int arm(ready_driver *d, struct io *io)
 
     blz__lock_acquire(&entry->lock);
     rc = op_cancel_requested(&io->op) ? -ECANCELED : find_home(d, entry);
-    if (rc == 0 && has_news(io))
-        rc = ARM_READY;
+    if (rc == 0)
+        rc = has_news(io) ? ARM_READY : request_edge(entry);
     if (rc == 0) {
         blz__plain_write(&io->op.armed);
         io->op.armed = true;
@@ -283,6 +305,22 @@ static void take_armed(blz__fd *entry, int direction, bool all, struct chain *ch
     }
 }
 
+/*
+ * Under the entry's lock: the edge that was asked for has been reported. Operations that stay armed
+ * need another one. If that is refused, all of them are tried, and meet the error when they are armed
+ * again.
+ */
+static void request_next_edge(const ready_driver *d, blz__fd *entry, struct chain *chain)
+{
+    if (blz_likely(!d->kernel->rearm))
+        return;
+    entry->state &= (uint8_t)~FD_REQUESTED;
+    if (somebody_is_armed(entry) && request_edge(entry) < 0) {
+        take_armed(entry, FD_IN, true, chain);
+        take_armed(entry, FD_OUT, true, chain);
+    }
+}
+
 /* Those to be tried again. */
 static struct io *note_edge(const ready_driver *d, uint64_t token, unsigned what)
 {
@@ -298,6 +336,7 @@ static struct io *note_edge(const ready_driver *d, uint64_t token, unsigned what
             add_edge(entry, FD_OUT, what & READY_OUT_ENDED, quiet);
         take_armed(entry, FD_IN, what & READY_IN, &chain);
         take_armed(entry, FD_OUT, what & READY_OUT, &chain);
+        request_next_edge(d, entry, &chain);
     }
     blz__lock_release(&entry->lock);
     return chain.first;

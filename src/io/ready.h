@@ -34,7 +34,11 @@ static inline bool ready_token_is_of(uint64_t token, uint32_t generation)
     return ((token ^ generation) & READY_GENERATIONS) == 0;
 }
 
-/* What the backend does. Both under the entry's lock, or by the last who knows the entry. */
+/*
+ * What the backend does. All of it under the entry's lock, or by the last thread that knows the
+ * entry. A kernel is edge-triggered (rearm is NULL: a registration reports every edge), or one-shot:
+ * a registration reports one edge, and the next one has to be asked for.
+ */
 typedef struct ready_kernel {
     /*
      * Registers the entry's descriptor for edges of both directions, which will carry the token. If
@@ -43,6 +47,11 @@ typedef struct ready_kernel {
     int (*watch)(ready_driver *d, blz__fd *entry, uint64_t token);
     /* The reverse. Edges that have been fetched may still be reported. [any thread] */
     void (*unwatch)(ready_driver *d, blz__fd *entry);
+    /*
+     * One-shot: asks for the next edge of a registered descriptor, of which none is outstanding. If
+     * it is ready already, that is an edge. 0 or a negative errno. Or NULL. [any thread]
+     */
+    int (*rearm)(ready_driver *d, blz__fd *entry, uint64_t token);
 } ready_kernel;
 
 struct ready_driver {

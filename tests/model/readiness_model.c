@@ -360,6 +360,63 @@ static void a_move_while_the_home_tries_another_operation(void)
     tear_down();
 }
 
+/* ---- kernels that report one edge for each request ---- */
+
+static void set_up_one_shot(void)
+{
+    fake_kernel_one_shot = true;
+    set_up_registered();
+}
+
+static void end_one_shot(void)
+{
+    tear_down();
+    fake_kernel_one_shot = false;
+}
+
+/* Each read asks for the edge that it waits for, while the home reports the one before. */
+static void each_read_has_an_edge_of_its_own(void)
+{
+    set_up_one_shot();
+    for (int i = 0; i < 2; i++) {
+        blz_future *read = reading(1);
+        model_thread peer = model_start(one_byte, NULL), worker = model_start(home, NULL);
+        poll_on(1, read);
+        model_join(peer);
+        model_join(worker);
+        settle(1, read);
+        model_assert(is_ready(read) && read->result == 1);
+    }
+    end_one_shot();
+}
+
+/* The edge of the other direction takes the request that both waited for. */
+static void an_edge_of_the_other_direction_is_followed_by_another(void)
+{
+    static blz_io other;
+    hand_polled mine;
+
+    set_up_one_shot();
+    blz_future *read = reading(1);
+    model_assert(blz_is_pending(poll_on(0, read)));
+    other = (blz_io){0};
+    model_forget(&other, sizeof other);
+    hand_begin(&mine);
+    mine.cx.worker = &rt->workers[0];
+    blz_future *write = blz__io_init(&other, &ops, IO_WRITE, &conn, buf, 1);
+    model_assert(blz_is_pending(write->ops->poll(write, &mine.cx)));
+    fake_kernel_arrive(1, false);
+    model_thread worker = model_start(home, NULL);
+    fake_kernel_make_room();
+    model_join(worker);
+    settle(0, read);
+    write->ops->poll(write, &mine.cx);
+    model_assert(is_ready(read) && read->result == 1);
+    model_assert(is_ready(write) && write->result == 1);
+    hand_end(&mine);
+    end_one_shot();
+}
+
 /* ---- cancelling and closing ---- */
 
 /* The task, on worker 1, wants the end of an operation that is at home with worker 0. */
@@ -486,6 +543,8 @@ static const struct model models[] = {
     MODEL(data_against_a_move, .preemptions = 3, .reduce = true),
     MODEL(an_edge_fetched_before_the_move_is_not_missed, .preemptions = 3, .reduce = true),
     MODEL(a_move_while_the_home_tries_another_operation, .preemptions = 3, .reduce = true),
+    MODEL(each_read_has_an_edge_of_its_own, .reduce = true),
+    MODEL(an_edge_of_the_other_direction_is_followed_by_another, .reduce = true),
     MODEL(a_cancellation_against_an_edge, .preemptions = 3, .reduce = true),
     MODEL(a_close_against_a_read_that_begins_to_wait, .preemptions = 3, .reduce = true),
     MODEL(a_close_against_an_edge_that_brings_nothing, .reduce = true),

@@ -13,8 +13,10 @@ enum {
     BYTE = 0x1, /* counts to 15 */
     BYTES = 0xf,
     ENDED = 0x10,
-    MARK = 0x100,  /* of driver 0; driver 1 has the next bit */
-    HOME = 0x1000, /* the driver that it is registered with, plus 1: two bits */
+    ROOM = 0x20,      /* for one write */
+    REQUESTED = 0x40, /* one-shot: the next thing that happens marks the socket */
+    MARK = 0x100,     /* of driver 0; driver 1 has the next bit */
+    HOME = 0x1000,    /* the driver that it is registered with, plus 1: two bits */
     HOMES = 0x3000,
     SERIAL = 0x10000, /* counts registrations */
 };
@@ -24,6 +26,7 @@ static uint64_t tokens[MAX_REGISTRATIONS]; /* by serial number: written once, be
 static uint32_t closed[MAX_FD];            /* accessed like the descriptor that it stands for */
 
 void (*fake_kernel_meanwhile)(struct io *io);
+bool fake_kernel_one_shot;
 
 struct fake_ready {
     ready_driver ready;
@@ -45,7 +48,9 @@ static uint32_t marked(uint32_t now)
 {
     uint32_t home = (now & HOMES) / HOME;
 
-    return home ? now | MARK << (home - 1) : now;
+    if (fake_kernel_one_shot && !(now & REQUESTED))
+        return now;
+    return home ? (now & ~(uint32_t)REQUESTED) | MARK << (home - 1) : now;
 }
 
 static bool is_readable(uint32_t now)
@@ -59,6 +64,14 @@ void fake_kernel_arrive(unsigned bytes, bool ended)
 
     while (
         !blz__cas(&word, &now, marked(now + bytes * BYTE) | (ended ? ENDED : 0), RELAXED, RELAXED))
+        ;
+}
+
+void fake_kernel_make_room(void)
+{
+    uint32_t now = blz__load(&word, RELAXED);
+
+    while (!blz__cas(&word, &now, marked(now) | ROOM, RELAXED, RELAXED))
         ;
 }
 
@@ -106,6 +119,9 @@ int64_t blz__io_try_now(struct io *io)
     switch (io->op.kind) {
     case IO_READ:
         return take((uint32_t)io->bytes.len);
+    case IO_WRITE:
+        now = blz__fetch_and(&word, ~(uint32_t)ROOM, RELAXED);
+        return now & ROOM ? 1 : -EAGAIN;
     case IO_POLL:
         now = blz__fetch_add(&word, 0u, RELAXED);
         return is_readable(now) ? 1 : -EAGAIN;
@@ -141,7 +157,22 @@ static int fake_watch(ready_driver *d, blz__fd *entry, uint64_t token)
     do {
         tokens[(now / SERIAL + 1) % MAX_REGISTRATIONS] = token;
         after = (now & ~(uint32_t)HOMES) + (index_of(d) + 1) * HOME + SERIAL;
-        if (is_readable(now))
+        after |= fake_kernel_one_shot ? REQUESTED : 0;
+        if (is_readable(now) || (now & ROOM))
+            after = marked(after);
+    } while (!blz__cas(&word, &now, after, RELAXED, RELAXED));
+    return 0;
+}
+
+static int fake_rearm(ready_driver *d, blz__fd *entry, uint64_t token)
+{
+    uint32_t now = blz__load(&word, RELAXED), after;
+
+    (void)d, (void)entry, (void)token;
+    do {
+        model_assert(!(now & REQUESTED));
+        after = now | REQUESTED;
+        if (is_readable(now) || (now & ROOM))
             after = marked(after);
     } while (!blz__cas(&word, &now, after, RELAXED, RELAXED));
     return 0;
@@ -152,19 +183,24 @@ static void fake_unwatch(ready_driver *d, blz__fd *entry)
     uint32_t now = blz__load(&word, RELAXED);
 
     (void)entry;
-    while (!blz__cas(&word, &now, now & ~((uint32_t)HOMES | MARK << index_of(d)), RELAXED, RELAXED))
+    while (!blz__cas(&word, &now, now & ~((uint32_t)HOMES | REQUESTED | MARK << index_of(d)),
+                     RELAXED, RELAXED))
         ;
 }
 
 struct fake_edge fake_kernel_fetch(blz_worker *w)
 {
     uint32_t now = blz__fetch_and(&word, ~(MARK << w->index), RELAXED);
-    unsigned what = READY_IN;
+    unsigned what = is_readable(now) ? READY_IN : 0;
 
-    if (!(now & MARK << w->index) || !is_readable(now))
+    if (!(now & MARK << w->index))
         return (struct fake_edge){0, 0};
+    if (now & ROOM)
+        what |= READY_OUT;
     if (now & ENDED)
         what |= READY_IN_ENDED;
+    if (what == 0 && fake_kernel_one_shot)
+        what = READY_IN;
     return (struct fake_edge){tokens[now / SERIAL % MAX_REGISTRATIONS], what};
 }
 
@@ -188,7 +224,8 @@ bool fake_kernel_look(blz_worker *w)
 
 /* ---- the driver ---- */
 
-static const ready_kernel kernel = {fake_watch, fake_unwatch};
+static const ready_kernel edges = {fake_watch, fake_unwatch, NULL};
+static const ready_kernel one_shot = {fake_watch, fake_unwatch, fake_rearm};
 
 static int fake_ready_open(blz__driver **driver, const blz_options *options,
                            const blz_allocator *allocator)
@@ -198,7 +235,8 @@ static int fake_ready_open(blz__driver **driver, const blz_options *options,
     (void)options;
     if (!fake)
         return -ENOMEM;
-    *fake = (struct fake_ready){.ready = {.base = {.ops = &fake_ready_driver}, .kernel = &kernel},
+    *fake = (struct fake_ready){.ready = {.base = {.ops = &fake_ready_driver},
+                                          .kernel = fake_kernel_one_shot ? &one_shot : &edges},
                                 .allocator = allocator};
     *driver = &fake->ready.base;
     return 0;

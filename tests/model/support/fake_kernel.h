@@ -5,13 +5,17 @@
  * however much arrives; the worker of that driver fetches the mark when it looks, and is told what
  * is true at that moment, or nothing if all has been taken meanwhile.
  *
+ * Or it is one-shot (fake_kernel_one_shot): a registration, and each rearm, is worth one mark, which
+ * is fetched as an edge also if all has been taken meanwhile.
+ *
  *     blz_rt *rt = small_rt_new(2, &fake_ready_driver);
  *     fake_kernel_reset();
  *     ...
  *     fake_kernel_arrive(1, true);             // any fibre: one byte and the end of the stream
  *     fake_kernel_look(&rt->workers[0]);       // worker 0 fetches what there is, and reports it
  *
- * It stands in for src/io/try_now.c: IO_READ takes what is there, IO_POLL looks. Its whole state
+ * It stands in for src/io/try_now.c: IO_READ takes what is there, IO_WRITE the room that there is,
+ * IO_POLL looks. Its whole state
  * is one word that is changed in one step and without any order, so that code that relies on the
  * kernel for its synchronisation is found out.
  */
@@ -27,6 +31,12 @@ void fake_kernel_reset(void);
 
 /* Bytes for us, and perhaps the end of the stream, which comes with the bytes or without any. */
 void fake_kernel_arrive(unsigned bytes, bool ended);
+
+/* Room for one write. */
+void fake_kernel_make_room(void);
+
+/* Before the runtime is made. */
+extern bool fake_kernel_one_shot;
 
 /* What happens during the next system call, once; or NULL. */
 extern void (*fake_kernel_meanwhile)(struct io *io);
