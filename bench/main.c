@@ -98,7 +98,7 @@ void bench_check(int64_t rc, const char *what)
 {
     if (rc >= 0)
         return;
-    fprintf(stderr, "blitz-bench: %s: %s\n", what, blz_strerror((int)rc));
+    fprintf(stderr, "blitz-bench: %s: %s\n", what, blz_strerror(rc));
     exit(1);
 }
 

@@ -31,7 +31,7 @@ struct spawn_true {
     int64_t rc;
     blz_command cmd;
     blz_child child;
-    blz_child_wait_op wait;
+    blz_child_await_op wait;
 };
 
 BLZ_ASYNC(spawn_true)
@@ -41,7 +41,7 @@ BLZ_ASYNC(spawn_true)
     bench_start(self->run);
     for (self->i = 0; self->i < self->run->n; self->i++) {
         bench_check(blz_command_spawn(&self->cmd, &self->child, NULL), "spawn");
-        BLZ_AWAIT(self->rc, blz_child_wait(&self->wait, &self->child));
+        BLZ_AWAIT(self->rc, blz_child_await(&self->wait, &self->child));
         bench_check(self->rc, "wait");
         blz_child_drop(&self->child);
     }

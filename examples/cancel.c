@@ -83,7 +83,7 @@ BLZ_ASYNC(logger)
     blz_oneshot_send(self->ready, 0);
 
     BLZ_AWAIT(self->rc, blz_pending(&self->next_record)); /* none will come */
-    printf("logger: no more records: %s\n", blz_strerror((int)self->rc));
+    printf("logger: no more records: %s\n", blz_strerror(self->rc));
 
     /* We have been cancelled, so a plain await would be refused. A shield holds that off: here for
      * a call; for a single future there is BLZ_AWAIT_SHIELDED. */
@@ -93,7 +93,7 @@ BLZ_ASYNC(logger)
                  .left = strlen(self->text));
         blz_unshield(cx);
     }
-    printf("logger: flushed: %s\n", blz_strerror((int)self->flushed));
+    printf("logger: flushed: %s\n", blz_strerror(self->flushed));
     fclose(self->file);
 out:
     BLZ_END(self->rc);
@@ -128,7 +128,7 @@ BLZ_ASYNC(parent)
     if (self->rc < 0)
         goto out_detach;
     printf("parent: the logger ended with: %s; it wrote %d records\n",
-           blz_strerror((int)self->logger.result),
+           blz_strerror(self->logger.result),
            ((struct logger *)blz_handle_frame(&self->logger))->nr_records);
     self->rc = self->logger.result == -ECANCELED ? 0 : self->logger.result;
 out_detach:
@@ -142,6 +142,6 @@ int main(int argc, char **argv)
     int64_t rc = BLZ_RUN(parent, .path = argc > 1 ? argv[1] : "/dev/null");
 
     if (rc < 0)
-        fprintf(stderr, "cancel: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "cancel: %s\n", blz_strerror(rc));
     return rc < 0;
 }

@@ -30,7 +30,7 @@ struct fetch {
     int running;         /* transfers */
     int64_t failed;
     int64_t rc, closed;
-    blz_fdset_wait_op wait;
+    blz_fdset_ready_op wait;
 };
 
 /* ---- what libcurl calls ---- */
@@ -163,7 +163,7 @@ BLZ_ASYNC(fetch)
     BLZ_BEGIN;
     self->rc = begin(self);
     while (self->rc >= 0 && self->running > 0) {
-        BLZ_AWAIT(self->rc, blz_fdset_wait(&self->wait, &self->set, self->deadline_ns));
+        BLZ_AWAIT(self->rc, blz_fdset_ready(&self->wait, &self->set, self->deadline_ns));
         if (self->rc >= 0)
             step(self);
     }
@@ -185,6 +185,6 @@ int main(int argc, char **argv)
     rc = BLZ_RUN(fetch, .urls = argv + 1);
     curl_global_cleanup();
     if (rc < 0)
-        fprintf(stderr, "curl_fetch: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "curl_fetch: %s\n", blz_strerror(rc));
     return rc != 0;
 }

@@ -62,6 +62,6 @@ int main(void)
 {
     int64_t rc = BLZ_RUN(serve); /* default runtime, until serve ends */
     if (rc < 0)
-        fprintf(stderr, "echo: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "echo: %s\n", blz_strerror(rc));
     return rc < 0;
 }

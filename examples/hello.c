@@ -35,7 +35,7 @@ struct greet_all {
     char **names;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(greet_all)
@@ -48,7 +48,7 @@ BLZ_ASYNC(greet_all)
             break; /* out of memory: those who are there are greeted */
     }
     if (self->rc < 0)
-        fprintf(stderr, "hello: %s\n", blz_strerror((int)self->rc));
+        fprintf(stderr, "hello: %s\n", blz_strerror(self->rc));
     BLZ_AWAIT(self->rc, blz_scope_join(&self->wait, &self->scope)); /* all have been greeted */
     BLZ_END(self->rc);
 }
@@ -58,6 +58,6 @@ int main(int argc, char **argv)
     int64_t rc = argc < 2 ? BLZ_RUN(greet, .name = "world") : BLZ_RUN(greet_all, .names = argv + 1);
 
     if (rc < 0)
-        fprintf(stderr, "hello: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "hello: %s\n", blz_strerror(rc));
     return rc < 0;
 }

@@ -44,9 +44,9 @@ BLZ_ASYNC(wait)
     BLZ_BEGIN;
     self->rc = blz_fd_attach(&self->query->fd, PQsocket(self->query->pg));
     if (self->rc >= 0) {
-        BLZ_AWAIT(self->rc,
-                  blz_with_deadline(&self->query->limit, self->query->deadline_ns,
-                                    blz_fd_wait(&self->query->io, &self->query->fd, self->events)));
+        BLZ_AWAIT(self->rc, blz_with_deadline(&self->query->limit, self->query->deadline_ns,
+                                              blz_fd_ready(&self->query->io, &self->query->fd,
+                                                           self->events)));
         blz_fd_detach(&self->query->fd);
     }
     BLZ_END(self->rc);
@@ -190,7 +190,7 @@ struct ask_all {
     char **texts;
     int64_t rc, failed;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(ask_all)
@@ -214,6 +214,6 @@ int main(int argc, char **argv)
     }
     rc = BLZ_RUN(ask_all, .conninfo = argv[1], .texts = argv + 2);
     if (rc < 0)
-        fprintf(stderr, "pq_query: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "pq_query: %s\n", blz_strerror(rc));
     return rc < 0;
 }

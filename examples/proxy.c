@@ -168,7 +168,7 @@ BLZ_ASYNC(serve)
         goto out_stop;
     greet(self->proxy, &self->listener);
     BLZ_AWAIT(self->rc,
-              blz_race(&self->race, blz_stop_wait(&self->wait, &self->stop),
+              blz_race(&self->race, blz_stop_await(&self->wait, &self->stop),
                        blz_tcp_serve(&self->serve, &self->listener, on_connection, self->proxy)));
     if (self->rc > 0)
         self->rc = self->serve.future.result;
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
     }
     rc = BLZ_RUN_WITH(&proxy.options, serve, .proxy = &proxy);
     if (rc < 0)
-        fprintf(stderr, "proxy: %s: %s\n", proxy.listen, blz_strerror((int)rc));
+        fprintf(stderr, "proxy: %s: %s\n", proxy.listen, blz_strerror(rc));
     else
         report(&proxy);
     return rc < 0;

@@ -30,7 +30,7 @@ struct redis {
     blz_fdset set;
     int64_t deadline_ns;
     int64_t rc, closed;
-    blz_fdset_wait_op wait;
+    blz_fdset_ready_op wait;
 };
 
 /* ---- what hiredis calls ---- */
@@ -176,7 +176,7 @@ BLZ_ASYNC(redis)
     self->rc = begin(self);
     self->deadline_ns = blz_deadline(REPLY_SECONDS * BLZ_SEC);
     while (self->rc >= 0 && self->context && self->waiting > 0 && self->error == 0) {
-        BLZ_AWAIT(self->rc, blz_fdset_wait(&self->wait, &self->set, self->deadline_ns));
+        BLZ_AWAIT(self->rc, blz_fdset_ready(&self->wait, &self->set, self->deadline_ns));
         if (self->rc > 0)
             step(self);
         else if (self->rc == 0)
@@ -198,6 +198,6 @@ int main(int argc, char **argv)
     }
     rc = BLZ_RUN(redis, .address = argv[1], .port = atoi(argv[2]), .keys = argv + 3);
     if (rc < 0)
-        fprintf(stderr, "redis_get: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "redis_get: %s\n", blz_strerror(rc));
     return rc < 0;
 }

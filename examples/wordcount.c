@@ -67,7 +67,7 @@ struct count_all {
     struct counts total;
     int64_t rc, nr_files, nr_failed;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_handle child;
 };
 
@@ -83,7 +83,7 @@ static void report(struct count_all *self)
     const struct count_file *file = blz_handle_frame(&self->child);
 
     if (self->child.result < 0) {
-        fprintf(stderr, "wordcount: %s: %s\n", file->path, blz_strerror((int)self->child.result));
+        fprintf(stderr, "wordcount: %s: %s\n", file->path, blz_strerror(self->child.result));
         self->nr_failed++;
     } else {
         print_counts(&file->counts, file->path);
@@ -101,7 +101,7 @@ BLZ_ASYNC(count_all)
     for (; *self->paths; self->paths++, self->nr_files++) {
         self->rc = BLZ_SCOPE_SPAWN(&self->scope, count_file, .path = *self->paths);
         if (self->rc < 0) {
-            fprintf(stderr, "wordcount: %s: %s\n", *self->paths, blz_strerror((int)self->rc));
+            fprintf(stderr, "wordcount: %s: %s\n", *self->paths, blz_strerror(self->rc));
             self->nr_failed++;
         }
     }

@@ -20,11 +20,9 @@
 #include <blitz/error.h>
 #include <blitz/fd.h>
 #include <blitz/file.h>
-#include <blitz/frames.h>
 #include <blitz/fs.h>
 #include <blitz/future.h>
 #include <blitz/io.h>
-#include <blitz/look.h>
 #include <blitz/mutex.h>
 #include <blitz/notify.h>
 #include <blitz/once.h>
@@ -42,6 +40,7 @@
 #include <blitz/pipe.h>
 #include <blitz/process.h>
 #include <blitz/random.h>
+#include <blitz/records.h>
 #include <blitz/runtime.h>
 #include <blitz/rwlock.h>
 #include <blitz/semaphore.h>
@@ -61,6 +60,7 @@
 #include <blitz/unix.h>
 #include <blitz/version.h>
 #include <blitz/wait_group.h>
+#include <blitz/wait_info.h>
 #include <blitz/waiter.h>
 #include <blitz/waker.h>
 #include <blitz/watch.h>

@@ -81,6 +81,6 @@ int main(int argc, char **argv)
     }
     int64_t rc = BLZ_RUN_WITH(&options, serve, .port = port);
     if (rc < 0)
-        fprintf(stderr, "blitz-echo: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "blitz-echo: %s\n", blz_strerror(rc));
     return rc < 0;
 }

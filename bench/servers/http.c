@@ -148,7 +148,7 @@ BLZ_ASYNC(client)
 static int on_conn(void *arg, blz_tcp conn)
 {
     (void)arg;
-    return BLZ_SPAWN_LOCAL(NULL, client, .conn = conn);
+    return BLZ_SPAWN_PINNED(NULL, client, .conn = conn);
 }
 
 struct serve {
@@ -189,6 +189,6 @@ int main(int argc, char **argv)
     }
     int64_t rc = BLZ_RUN_WITH(&options, serve, .port = port);
     if (rc < 0)
-        fprintf(stderr, "blitz-http: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "blitz-http: %s\n", blz_strerror(rc));
     return rc < 0;
 }

@@ -283,7 +283,7 @@ int main(int argc, char **argv)
     }
     rc = make_shutdown(&server, GRACE_SECONDS * BLZ_SEC / settings.hurry);
     if (rc < 0) {
-        fprintf(stderr, "demo: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "demo: %s\n", blz_strerror(rc));
         return 1;
     }
     server.limits = (struct limits){

@@ -79,7 +79,7 @@ static void greet(const struct serve *self)
 
 static void complain(const char *what, int64_t error)
 {
-    fprintf(stderr, "files: %s: %s\n", what, blz_strerror((int)error));
+    fprintf(stderr, "files: %s: %s\n", what, blz_strerror(error));
 }
 
 BLZ_ASYNC(serve)
@@ -105,7 +105,7 @@ BLZ_ASYNC(serve)
     if (self->rc < 0)
         goto out_close;
     greet(self);
-    BLZ_AWAIT(self->rc, blz_race(&self->race, blz_stop_wait(&self->wait, &self->stop),
+    BLZ_AWAIT(self->rc, blz_race(&self->race, blz_stop_await(&self->wait, &self->stop),
                                  BLZ_FUTURE(self->accept, accept_all, .server = self->server,
                                             .listener = &self->listener)));
     if (self->rc == 0)

@@ -43,7 +43,7 @@ struct search {
 
 void complain(struct grep *grep, const char *path, int64_t error)
 {
-    fprintf(stderr, "grep: %s: %s\n", path, blz_strerror((int)error));
+    fprintf(stderr, "grep: %s: %s\n", path, blz_strerror(error));
     atomic_store(&grep->failed, true);
 }
 

@@ -71,7 +71,7 @@ BLZ_ASYNC(serve)
         goto out_close;
     greet(&self->addr);
     BLZ_AWAIT(self->rc,
-              blz_race(&self->race, blz_stop_wait(&self->wait, &self->stop),
+              blz_race(&self->race, blz_stop_await(&self->wait, &self->stop),
                        blz_tcp_serve(&self->serve, &self->listener, on_connection, self->server)));
     if (self->rc > 0)
         self->rc = self->serve.future.result;
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
         store_free(&server.store);
     }
     if (rc < 0)
-        fprintf(stderr, "redis: %s\n", blz_strerror((int)rc));
+        fprintf(stderr, "redis: %s\n", blz_strerror(rc));
     else
         printf("%llu commands on %llu connections\n", atomic_load(&server.nr_commands),
                atomic_load(&server.nr_connections));

@@ -19,7 +19,7 @@ struct stop_child {
     struct service *service;
     blz_child *child;
     int64_t rc;
-    blz_child_wait_op wait;
+    blz_child_await_op wait;
     blz_token_op force;
     blz_sleep_op grace;
     blz_select_op select;
@@ -32,14 +32,14 @@ BLZ_ASYNC(stop_child)
     blz_child_signal_group(self->child, SIGTERM);
     blz_child_signal_group(self->child, SIGCONT); /* one that is stopped would not hear of it */
     BLZ_AWAIT(self->rc,
-              blz_race(&self->select, blz_child_wait(&self->wait, self->child),
+              blz_race(&self->select, blz_child_await(&self->wait, self->child),
                        blz_token_cancelled(&self->force, self->service->supervisor->force),
                        blz_sleep(&self->grace, self->service->definition->grace_ns)));
     if (self->rc != 0) {
         say("%s: %s, and is killed", self->service->definition->name,
             self->rc == 2 ? "has not ended in time" : "gets no more time");
         blz_child_signal_group(self->child, SIGKILL);
-        BLZ_AWAIT(self->rc, blz_child_wait(&self->wait, self->child));
+        BLZ_AWAIT(self->rc, blz_child_await(&self->wait, self->child));
     }
     BLZ_END(self->wait.future.result);
 }
@@ -58,7 +58,7 @@ struct life {
     blz_handle output;
     bool stopped;
     int64_t rc, status;
-    blz_child_wait_op wait;
+    blz_child_await_op wait;
     union {
         struct {
             blz_signal_op received[NR_PASSED];
@@ -99,7 +99,7 @@ static int64_t begin_life(struct life *self)
 static void report(const char *name, int64_t status)
 {
     if (status < 0)
-        say("%s: its end was not seen: %s", name, blz_strerror((int)status));
+        say("%s: its end was not seen: %s", name, blz_strerror(status));
     else if (blz_exit_signal(status))
         say("%s: killed by signal %d", name, blz_exit_signal(status));
     else
@@ -113,7 +113,7 @@ BLZ_ASYNC(life)
     self->rc = self->status = begin_life(self);
     while (self->rc >= 0) {
         BLZ_AWAIT(self->rc,
-                  blz_select(&self->select, blz_child_wait(&self->wait, &self->child),
+                  blz_select(&self->select, blz_child_await(&self->wait, &self->child),
                              blz_signal_recv(&self->received[0], &self->signals[0], NULL),
                              blz_signal_recv(&self->received[1], &self->signals[1], NULL)));
         if (self->rc <= 0)

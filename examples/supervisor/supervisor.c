@@ -186,7 +186,7 @@ BLZ_ASYNC(load)
     BLZ_AWAIT(self->rc,
               blz_fs_read(&self->read, self->state->supervisor->path, &self->text, MAX_FILE));
     if (self->rc < 0) {
-        say("%s: %s", self->state->supervisor->path, blz_strerror((int)self->rc));
+        say("%s: %s", self->state->supervisor->path, blz_strerror(self->rc));
     } else {
         char why[128] = "no memory";
         self->rc = config_parse(&self->state->config, self->text.data, why, sizeof why);

@@ -200,8 +200,8 @@
                __VA_ARGS__, )
 
 /* Spawns a pinned task: it stays on the worker that this is. The handle may be NULL. */
-#define BLZ_SPAWN_LOCAL(handle_ptr, ...)                              \
-    BLZ_SPAWN_((&(blz_spawn_args){.local = true,                      \
+#define BLZ_SPAWN_PINNED(handle_ptr, ...)                             \
+    BLZ_SPAWN_((&(blz_spawn_args){.pinned = true,                     \
                                   .handle = (handle_ptr),             \
                                   .site = BLZ_SITE_(__VA_ARGS__, )}), \
                __VA_ARGS__, )

@@ -142,11 +142,11 @@ BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_to_end(blz_reader *reader, blz
                                                          size_t max);
 
 /*
- * Awaits the next frame (blitz/codec.h): 1 and *frame; 0: the end, behind the last one. Errors are
- * the codec's; -ENOBUFS: the buffer is smaller than blz_codec_room. [task]
+ * Awaits the next record (blitz/codec.h): 1 and *record; 0: the end, behind the last one. Errors
+ * are the codec's; -ENOBUFS: the buffer is smaller than blz_codec_room. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_reader_frame(blz_reader *reader, blz_codec *codec,
-                                                   blz_view *frame);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_record(blz_reader *reader, blz_codec *codec,
+                                                    blz_view *record);
 
 /* A stream that reads what is in the buffer and then on. Writing goes to the reader's stream. */
 BLZ_API blz_stream blz_reader_stream(blz_reader *reader);

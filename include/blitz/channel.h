@@ -275,7 +275,7 @@ BLZ_API blz_poll blz_channel_send_poll_(blz_future *future, blz_cx *cx);
 BLZ_API blz_poll blz_channel_recv_poll_(blz_future *future, blz_cx *cx);
 BLZ_API void blz_channel_send_cancel_(blz_future *future, blz_cx *cx);
 BLZ_API void blz_channel_recv_cancel_(blz_future *future, blz_cx *cx);
-BLZ_API void blz_channel_look_(const blz_future *future, struct blz_look *look);
+BLZ_API void blz_channel_describe_(const blz_future *future, struct blz_wait_info *info);
 
 static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
                                                              const blz_future_ops *ops,
@@ -406,7 +406,7 @@ static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
                                                               const name##_sender *tx, type value) \
     {                                                                                              \
         static const blz_future_ops ops = {#name "_send", NULL, name##_send_poll_,                 \
-                                           blz_channel_send_cancel_, blz_channel_look_};           \
+                                           blz_channel_send_cancel_, blz_channel_describe_};       \
         op->value = value;                                                                         \
         return blz_channel_op_init_(&op->op, &ops, tx->raw.channel, &op->value);                   \
     }                                                                                              \
@@ -450,7 +450,7 @@ static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
                                                               type *value)                        \
     {                                                                                             \
         static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,                \
-                                           blz_channel_recv_cancel_, blz_channel_look_};          \
+                                           blz_channel_recv_cancel_, blz_channel_describe_};      \
         return blz_channel_op_init_(&op->op, &ops, rx->raw.channel, value);                       \
     }                                                                                             \
     BLZ_CHANNEL_INLINE_ int name##_recv_wait(const name##_receiver *rx, type *value)              \

@@ -15,14 +15,14 @@
  *     // 0: the rest of buf is the beginning of a line; come again with more behind it
  *
  * A codec is a plain value: settings, and how far it has come in one stream. Nothing here reads,
- * waits or allocates; for that see blitz/frames.h. It may be fed byte by byte or with everything
- * at once, and finds the same frames, looking at each byte once. A frame that is too long is
+ * waits or allocates; for that see blitz/records.h. It may be fed byte by byte or with everything
+ * at once, and finds the same records, looking at each byte once. A record that is too long is
  * refused as soon as that is certain: a length of 2^63 costs its header, and an endless line `max`
  * bytes.
  *
- * After a frame that is too long, either nothing more is decoded (the default: what follows can
+ * After a record that is too long, either nothing more is decoded (the default: what follows can
  * hardly be meant), or, with `skip_too_long`, it is passed over and decoding goes on behind it: an
- * error once for each such frame.
+ * error once for each such record.
  *
  * One codec belongs to one thread or task at a time. [any thread]
  */
@@ -33,14 +33,14 @@
 
 BLZ_BEGIN_DECLS
 
-/* The longest frame if no `max` is given, and the largest `max`. */
+/* The longest record if no `max` is given, and the largest `max`. */
 #define BLZ_CODEC_MAX_DEFAULT ((size_t)1 << 20)
 #define BLZ_CODEC_MAX_MAX     (SIZE_MAX / 4)
 
 #define BLZ_DELIMITER_MAX 80 /* bytes of a delimiter */
 #define BLZ_HEADER_MAX    64 /* bytes of a header: `offset`, and the length behind it */
 
-/* How frames are told apart. Made by one of the functions below. */
+/* How records are told apart. Made by one of the functions below. */
 typedef struct blz_codec {
     size_t max;
     int64_t adjustment_;
@@ -71,20 +71,20 @@ typedef struct blz_lines_options {
 BLZ_API BLZ_NODISCARD int blz_codec_lines(blz_codec *codec, const blz_lines_options *options);
 
 /*
- * Frames that end with a byte string, "\r\n" or "--boundary", of 1 to BLZ_DELIMITER_MAX bytes,
+ * Records that end with a byte string, "\r\n" or "--boundary", of 1 to BLZ_DELIMITER_MAX bytes,
  * which is copied. 0 or -EINVAL.
  */
 typedef struct blz_delimiter_options {
     size_t max;
     bool skip_too_long;
-    bool whole_only; /* bytes behind the last delimiter are an error, not a frame */
+    bool whole_only; /* bytes behind the last delimiter are an error, not a record */
     uint64_t reserved[2];
 } blz_delimiter_options;
 BLZ_API BLZ_NODISCARD int blz_codec_delimiter(blz_codec *codec, const void *delimiter, size_t len,
                                               const blz_delimiter_options *options);
 
 /*
- * Frames with their length in front:
+ * Records with their length in front:
  *
  *     | offset bytes | length field | payload: length + adjustment bytes |
  *
@@ -100,7 +100,7 @@ typedef struct blz_length_options {
     unsigned offset;    /* up to BLZ_HEADER_MAX less the length field */
     int64_t adjustment; /* what the payload has more than the length says */
     bool little_endian; /* default: the first byte is the highest, as in network protocols */
-    bool keep_header;   /* a decoded frame begins with its header */
+    bool keep_header;   /* a decoded record begins with its header */
     bool skip_too_long;
     uint64_t reserved[2];
 } blz_length_options;
@@ -110,16 +110,16 @@ BLZ_API BLZ_NODISCARD int blz_codec_length(blz_codec *codec, const blz_length_op
 
 /* What was found in the bytes that were given. */
 typedef struct blz_cut {
-    size_t at, len; /* the frame: bytes [at, at + len) */
-    size_t used;    /* so many bytes are done with, frame and all; they are not given again */
+    size_t at, len; /* the record: bytes [at, at + len) */
+    size_t used;    /* so many bytes are done with, record and all; they are not given again */
 } blz_cut;
 
 /*
  * Looks at the bytes of the stream that have come and are not used: those of the last time without
- * the `used` ones, and what has come since behind them. 1: a frame, as *cut says. 0: there is no
- * whole frame yet. Errors:
+ * the `used` ones, and what has come since behind them. 1: a record, as *cut says. 0: there is no
+ * whole record yet. Errors:
  *
- *     -EMSGSIZE   a frame that is too long; with skip_too_long it is over with this once
+ *     -EMSGSIZE   a record that is too long; with skip_too_long it is over with this once
  *     -EBADMSG    a length that cannot be: a varint of more than 64 bits, less than the adjustment
  *
  * Mind `used` whatever the result. After an error, other than one that is skipped, every further
@@ -128,19 +128,19 @@ typedef struct blz_cut {
 BLZ_API int blz_codec_decode(blz_codec *codec, const void *data, size_t len, blz_cut *cut);
 
 /*
- * At the end of the stream, with the bytes that decode has left: 1: a last frame, a line without
- * its end say; 0: there is none; -ENODATA: the end came within a frame; and as above.
+ * At the end of the stream, with the bytes that decode has left: 1: a last record, a line without
+ * its end say; 0: there is none; -ENODATA: the end came within a record; and as above.
  */
 BLZ_API int blz_codec_finish(blz_codec *codec, const void *data, size_t len, blz_cut *cut);
 
 /*
  * How many bytes there must be, those included that have been given and not used, before decode can
- * tell more: for reading a long frame at once, into memory that is large enough. Never more than
+ * tell more: for reading a long record at once, into memory that is large enough. Never more than
  * blz_codec_room.
  */
 BLZ_API size_t blz_codec_wants(const blz_codec *codec);
 
-/* A buffer of this size has room for every frame that is not too long, with all around it. */
+/* A buffer of this size has room for every record that is not too long, with all around it. */
 BLZ_API size_t blz_codec_room(const blz_codec *codec);
 
 /* Begins a new stream with the same settings. */
@@ -157,11 +157,11 @@ typedef struct blz_envelope {
 } blz_envelope;
 
 /*
- * What must be sent before and behind a payload so that it is decoded as one frame. `prefix` are
+ * What must be sent before and behind a payload so that it is decoded as one record. `prefix` are
  * the `offset` bytes in front of the length; NULL is zeros. 0, or
  *
  *     -EMSGSIZE   longer than `max`, or than the length field can say
- *     -EINVAL     no such frame can be: it has the delimiter within, or across its end; a line ends
+ *     -EINVAL     no such record can be: it has the delimiter within or across its end; a line ends
  *                 in a CR; it is shorter than the adjustment
  */
 BLZ_API BLZ_NODISCARD int blz_codec_encode(const blz_codec *codec, const void *prefix,

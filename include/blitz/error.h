@@ -5,7 +5,7 @@
  *
  *     int64_t rc = BLZ_RUN(serve);
  *     if (rc < 0)
- *         fprintf(stderr, "serve: %s\n", blz_strerror((int)rc));
+ *         fprintf(stderr, "serve: %s\n", blz_strerror(rc));
  *
  * Programs compare with the same names on every system: those that a system lacks are defined here,
  * with numbers from 4000 up, which no system uses. The numbers themselves differ between systems.
@@ -72,7 +72,7 @@ BLZ_BEGIN_DECLS
  * The text for a result: "success" for zero and more. Never NULL. The texts are the library's own
  * and the same on every system. [any thread]
  */
-BLZ_API const char *blz_strerror(int error);
+BLZ_API const char *blz_strerror(int64_t error);
 
 BLZ_END_DECLS
 #endif

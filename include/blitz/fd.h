@@ -74,7 +74,7 @@ BLZ_API int blz_fd_detach(blz_fd *handle);
  * any number of tasks, may be in flight; one that is ready wakes all of them. -EBADF: stale, or
  * closed behind our back; -ECANCELED: detached. Interruptible. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_fd_wait(blz_io *io, const blz_fd *handle, unsigned events);
+BLZ_API BLZ_NODISCARD blz_future *blz_fd_ready(blz_io *io, const blz_fd *handle, unsigned events);
 BLZ_API BLZ_NODISCARD blz_future *blz_fd_readable(blz_io *io, const blz_fd *handle);
 BLZ_API BLZ_NODISCARD blz_future *blz_fd_writable(blz_io *io, const blz_fd *handle);
 
@@ -111,7 +111,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fd_io(blz_fd_op *op, const blz_fd *handle,
  *                                       (what & CURL_POLL_OUT ? BLZ_FD_WRITE : 0), cookie);
  *     }
  *     ...
- *     BLZ_AWAIT(self->rc, blz_fdset_wait(&self->wait, &self->set, self->deadline_ns));
+ *     BLZ_AWAIT(self->rc, blz_fdset_ready(&self->wait, &self->set, self->deadline_ns));
  *     while (blz_fdset_next(&self->set, &event))
  *         curl_multi_socket_action(self->multi, event.fd, to_curl(event.events), &running);
  *     ...
@@ -149,14 +149,14 @@ BLZ_API int blz_fdset_remove(blz_fdset *set, blz_sysfd fd);
 /* The number of descriptors in it. [task] */
 BLZ_API size_t blz_fdset_count(const blz_fdset *set);
 
-/* The future of blz_fdset_wait. */
-typedef struct blz_fdset_wait_op {
+/* The future of blz_fdset_ready. */
+typedef struct blz_fdset_ready_op {
     blz_future future;
     blz_fdset *set;
     blz_timer timer;
     int64_t deadline_ns;
     uint64_t reserved[2];
-} blz_fdset_wait_op;
+} blz_fdset_ready_op;
 
 /*
  * Waits until some of them are ready, or until an instant (BLZ_NEVER: without limit; in the past:
@@ -164,8 +164,8 @@ typedef struct blz_fdset_wait_op {
  * descriptor that is new cannot be waited for; the next wait tries again. Interruptible; nothing is
  * lost by that. One wait at a time. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_fdset_wait(blz_fdset_wait_op *op, blz_fdset *set,
-                                                 int64_t deadline_ns);
+BLZ_API BLZ_NODISCARD blz_future *blz_fdset_ready(blz_fdset_ready_op *op, blz_fdset *set,
+                                                  int64_t deadline_ns);
 
 /*
  * The next one that is ready, or false. Does not wait. Readiness is a level: what has been reported
@@ -179,7 +179,7 @@ BLZ_API bool blz_fdset_next(blz_fdset *set, blz_fdset_event *event);
  * goes, and while the descriptors are still open; awaiting it works in a cancelled task, too. It
  * waits until the kernel has let go of everything, which takes no time. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_fdset_close(blz_fdset_wait_op *op, blz_fdset *set);
+BLZ_API BLZ_NODISCARD blz_future *blz_fdset_close(blz_fdset_ready_op *op, blz_fdset *set);
 
 BLZ_END_DECLS
 #endif

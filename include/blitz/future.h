@@ -90,7 +90,7 @@ static BLZ_INLINE bool blz_is_pending(blz_poll poll)
 
 typedef struct blz_future blz_future;
 typedef struct blz_cx blz_cx;
-struct blz_look;
+struct blz_wait_info;
 
 /* A task (blitz/task.h), and a runtime (blitz/runtime.h). */
 typedef struct blz_task blz_task;
@@ -102,8 +102,8 @@ typedef struct blz_future_ops {
     const char *file; /* source of the lines in `line`, or NULL */
     blz_poll (*poll)(blz_future *self, blz_cx *cx);
     void (*cancel)(blz_future *self, blz_cx *cx); /* NULL: cancels the child */
-    /* What it waits for, for those who look at the program: blitz/look.h. NULL: its child. */
-    void (*look)(const blz_future *self, struct blz_look *look);
+    /* Says what the future waits for, for diagnostics: blitz/wait_info.h. NULL: its child. */
+    void (*describe_wait)(const blz_future *self, struct blz_wait_info *info);
 } blz_future_ops;
 
 /* The beginning of every future. */

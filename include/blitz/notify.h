@@ -85,7 +85,7 @@ BLZ_API void blz_notify_last(blz_notify *notify);
 BLZ_API void blz_notify_all(blz_notify *notify);
 
 /* Takes the stored permit: 0, or -EAGAIN if there is none. [any thread] */
-BLZ_API int blz_notify_try_wait(blz_notify *notify);
+BLZ_API int blz_notify_try_await(blz_notify *notify);
 
 /*
  * Awaits a notification: 0. Interruptible: -ECANCELED, and the notification, if it came at the

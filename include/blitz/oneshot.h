@@ -250,7 +250,7 @@ static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
     BLZ_ONESHOT_FN_ BLZ_NODISCARD blz_future *name##_recv(name##_op *op, name *self, type *value) \
     {                                                                                             \
         static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,                \
-                                           blz_oneshot_recv_cancel_, blz_oneshot_look_};          \
+                                           blz_oneshot_recv_cancel_, blz_oneshot_describe_};      \
         op->content = value;                                                                      \
         blz_future *future = blz_oneshot_recv(&op->op, &self->channel, NULL);                     \
         future->ops = &ops;                                                                       \
@@ -277,7 +277,7 @@ static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
 
 BLZ_API blz_poll blz_oneshot_recv_poll_(blz_future *future, blz_cx *cx);
 BLZ_API void blz_oneshot_recv_cancel_(blz_future *future, blz_cx *cx);
-BLZ_API void blz_oneshot_look_(const blz_future *future, struct blz_look *look);
+BLZ_API void blz_oneshot_describe_(const blz_future *future, struct blz_wait_info *info);
 
 BLZ_END_DECLS
 #endif

@@ -79,12 +79,12 @@ struct blz_par {
 };
 
 /* How a thread waits for a job that another one has taken. */
-typedef enum blz_par_wait {
+typedef enum blz_par_wait_mode {
     BLZ_PAR_WAIT_DEFAULT,  /* what the pool was made with; of a pool: leapfrog */
     BLZ_PAR_WAIT_LEAPFROG, /* helps the thread that took it, with parts of that job only */
     BLZ_PAR_WAIT_STEAL,    /* takes any job of the pool meanwhile */
     BLZ_PAR_WAIT_BLOCK,    /* takes none */
-} blz_par_wait;
+} blz_par_wait_mode;
 
 /* How long a thread without work looks for some before it sleeps. */
 typedef enum blz_pool_spin {
@@ -95,11 +95,11 @@ typedef enum blz_pool_spin {
 
 /* All zero: the defaults. */
 typedef struct blz_pool_options {
-    unsigned threads;     /* 0: BLZ_NUM_THREADS, or the CPUs we may use (affinity, cgroup quota) */
-    unsigned ring_size;   /* jobs of a thread that others can take, a power of two; 0: 4096 */
-    size_t stack_size;    /* of each thread; 0: the system's default */
-    blz_par_wait waiting; /* at an unfork */
-    unsigned guests;      /* threads that can be in the pool by blz_pool_enter; 0: 8 */
+    unsigned threads;   /* 0: BLZ_POOL_THREADS, or the CPUs we may use (affinity, cgroup quota) */
+    unsigned ring_size; /* jobs of a thread that others can take, a power of two; 0: 4096 */
+    size_t stack_size;  /* of each thread; 0: the system's default */
+    blz_par_wait_mode waiting;      /* at an unfork */
+    unsigned guests;                /* threads that can be in the pool by blz_pool_enter; 0: 8 */
     const blz_allocator *allocator; /* NULL: malloc */
     const char *name;               /* of the threads; NULL: "blz-par" */
     blz_pool_spin spin;
@@ -115,7 +115,7 @@ typedef struct blz_pool_options {
 
 /*
  * Makes a pool; all its threads run, and have called on_thread_start, when this returns. options
- * may be NULL. 0; -EINVAL, also for BLZ_NUM_THREADS; -ENOMEM, or what the system says when it has
+ * may be NULL. 0; -EINVAL, also for BLZ_POOL_THREADS; -ENOMEM, or what the system says when it has
  * no more threads. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_pool_new(blz_pool **pool, const blz_pool_options *options);
@@ -231,7 +231,7 @@ BLZ_API void blz_par_isolated(blz_par *par, blz_par_fn fn, void *arg);
 
 /* The library's: fuel is used up, or the ring is full; and: the job is not this thread's alone. */
 BLZ_API BLZ_COLD void blz_par_refuel_(blz_par *par, blz_par_job *job);
-BLZ_API BLZ_COLD bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting);
+BLZ_API BLZ_COLD bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait_mode waiting);
 
 /*
  * From now on the job may be run by another thread, which calls `run` for it. Each fork needs its
@@ -257,7 +257,7 @@ BLZ_PAR_INLINE_ void blz_par_fork(blz_par *par, blz_par_job *job, blz_par_job_fn
 
 /* As blz_par_unfork, but waits in that way. */
 BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork_with(blz_par *par, blz_par_job *job,
-                                                       blz_par_wait waiting)
+                                                       blz_par_wait_mode waiting)
 {
     /* Not from par->tail, which has just been written, in each call that returned: reading it
      * would make a chain of all of them. */

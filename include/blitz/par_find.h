@@ -75,11 +75,11 @@ BLZ_API BLZ_NODISCARD int blz_par_count(blz_par *par, size_t n, blz_par_predicat
  * Looks through [begin, end), from its front or from its back, and returns the index of the first
  * match that it comes upon; end if there is none.
  */
-typedef size_t (*blz_par_scan_fn)(size_t begin, size_t end, bool from_the_back, void *arg);
+typedef size_t (*blz_par_search_fn)(size_t begin, size_t end, bool from_the_back, void *arg);
 
 /* As blz_par_find. [in a computation] */
 BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which which,
-                                          blz_par_scan_fn scan, void *arg, size_t *index,
+                                          blz_par_search_fn search_block, void *arg, size_t *index,
                                           const blz_par_options *options);
 
 /* ---- inlined ---- */
@@ -95,8 +95,8 @@ BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which 
         (void)i;                                                                                  \
         return (__VA_ARGS__);                                                                     \
     }                                                                                             \
-    BLZ_PAR_DEFINE_SCAN_(name, type, name##_holds_(arg_, i_))                                     \
-    BLZ_PAR_DEFINE_SCAN_(name##_not, type, !name##_holds_(arg_, i_))                              \
+    BLZ_PAR_DEFINE_SEARCH_(name, type, name##_holds_(arg_, i_))                                   \
+    BLZ_PAR_DEFINE_SEARCH_(name##_not, type, !name##_holds_(arg_, i_))                            \
     BLZ_PAR_DEFINE_FIND_(name, first, BLZ_PAR_FIRST, type)                                        \
     BLZ_PAR_DEFINE_FIND_(name, last, BLZ_PAR_LAST, type)                                          \
     BLZ_PAR_DEFINE_FIND_(name, any, BLZ_PAR_ANY, type)                                            \
@@ -122,7 +122,7 @@ BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which 
     BLZ_PAR_DEFINE_REDUCE(name##_count, size_t, type, ctx_, i_, 0, acc + name##_holds_(ctx_, i_), \
                           acc + right)
 
-#define BLZ_PAR_DEFINE_SCAN_(name, type, condition)                                              \
+#define BLZ_PAR_DEFINE_SEARCH_(name, type, condition)                                            \
     BLZ_PAR_DEFINED_ size_t name##_scan_(size_t begin_, size_t end_, bool back_, void *context_) \
     {                                                                                            \
         type *arg_ = (type *)context_;                                                           \

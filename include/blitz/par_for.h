@@ -49,9 +49,9 @@ BLZ_API int blz_par_cancel_code(const blz_par_cancel *cancel);
 
 /* Of a single call of an algorithm. NULL, or all zero: the defaults. */
 typedef struct blz_par_options {
-    size_t grain;           /* never cut into parts of fewer elements; 0: found out */
-    blz_par_cancel *cancel; /* looked at before each part is begun; NULL: none */
-    blz_par_wait waiting;   /* for parts that others have taken */
+    size_t grain;              /* never cut into parts of fewer elements; 0: found out */
+    blz_par_cancel *cancel;    /* looked at before each part is begun; NULL: none */
+    blz_par_wait_mode waiting; /* for parts that others have taken */
     uint64_t reserved[4];
 } blz_par_options;
 

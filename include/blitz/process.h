@@ -14,7 +14,7 @@
  *             fwrite(self->out.out, 1, self->out.out_len, stdout);
  *         else if (self->rc < 0)                           // it did not come to that
  *             fprintf(stderr, "%s: %s\n", blz_command_failed_step(&self->cmd),
- *                     blz_strerror((int)self->rc));
+ *                     blz_strerror(self->rc));
  *         blz_output_free(&self->out);
  *         blz_command_free(&self->cmd);
  *         BLZ_END(self->rc);
@@ -185,22 +185,22 @@ static inline bool blz_exit_dumped_core(int64_t status)
     return (status >> 16 & 1) != 0;
 }
 
-/* The future of blz_child_wait. */
-typedef struct blz_child_wait_op {
+/* The future of blz_child_await. */
+typedef struct blz_child_await_op {
     blz_future future;
     struct blz__child *child;
     blz_io io;
     uint64_t reserved[2];
-} blz_child_wait_op;
+} blz_child_await_op;
 
 /*
  * Awaits its end: the status, as above, and again each time that one asks. Does not close `in`.
  * -ECHILD: somebody else has waited for it; -EBADF: no child. Interruptible. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child);
+BLZ_API BLZ_NODISCARD blz_future *blz_child_await(blz_child_await_op *op, blz_child *child);
 
 /* The status if it has ended, else -EAGAIN. -ECHILD, -EBADF. [any thread] */
-BLZ_API int64_t blz_child_try_wait(blz_child *child);
+BLZ_API int64_t blz_child_try_await(blz_child *child);
 
 /*
  * Sends a signal to the child alone; never to a process that has its number by now. 0; -ESRCH: has
@@ -228,7 +228,7 @@ typedef struct blz_child_terminate_op {
 
 /*
  * Sends SIGTERM, and SIGKILL if it has not ended within `grace_ns`; awaits its end: the status, or
- * an error as blz_child_wait. If it has a group or session of its own, all of the group gets both
+ * an error as blz_child_await. If it has a group or session of its own, all of the group gets both
  * signals, and what is left of the group when the child has ended is killed at once. Cancelled:
  * kills at once, and completes when done; it is not refused in a task that has been cancelled, but
  * shield it there to have the grace. [task]

@@ -88,7 +88,10 @@ BLZ_API void blz_signal_close(blz_signal *sub);
 BLZ_API BLZ_NODISCARD blz_future *blz_signal_recv(blz_signal_op *op, blz_signal *sub,
                                                   blz_signal_info *info);
 
-/* The same without waiting; 0 if none has come. [any thread] */
+/*
+ * Takes the signals that have come, without waiting: how many, and *info unless it is NULL.
+ * -EAGAIN: none has come; -EBADF: not open; -EOWNERDEAD: opened by the parent process. [any thread]
+ */
 BLZ_API int64_t blz_signal_try_recv(blz_signal *sub, blz_signal_info *info);
 
 /* Blocks this thread until one comes. -EDEADLK on a worker. [any thread but a worker] */
@@ -114,7 +117,7 @@ static inline int64_t blz_signal_wait(blz_signal *sub, blz_signal_info *info)
  *         if (self->rc == 0)
  *             self->rc = BLZ_SPAWN_JOIN(&self->server, serve, .ln = self->ln);
  *         if (self->rc == 0) {
- *             BLZ_AWAIT(self->rc, blz_stop_wait(&self->wait, &self->stop));
+ *             BLZ_AWAIT(self->rc, blz_stop_await(&self->wait, &self->stop));
  *             blz_handle_cancel(&self->server);                // self->rc is SIGINT or SIGTERM
  *             BLZ_AWAIT_SHIELDED(self->rc, blz_handle_join(&self->join, &self->server));
  *         }
@@ -161,7 +164,7 @@ BLZ_API void blz_stop_close(blz_stop *stop);
  * Awaits the request to stop: SIGINT or SIGTERM, whichever came first, and from then on always at
  * once. -EBADF: not open; -EOWNERDEAD: opened by the parent process. Interruptible. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_stop_wait(blz_stop_op *op, blz_stop *stop);
+BLZ_API BLZ_NODISCARD blz_future *blz_stop_await(blz_stop_op *op, blz_stop *stop);
 
 /* The signal that has come, or 0. -EBADF, -EOWNERDEAD as above. [any thread] */
 BLZ_API int blz_stop_received(const blz_stop *stop);

@@ -45,7 +45,7 @@ typedef struct blz_spawn_args {
     blz_scope *scope;   /* a child of this scope; excludes `handle` */
     const char *name;   /* copied; for dumps */
     const char *site;   /* where from, for dumps: "fn at file.c:12"; static storage */
-    bool local;         /* pinned: stays on the worker that spawns it (-EPERM elsewhere) */
+    bool pinned;        /* stays on the worker that spawns it (-EPERM elsewhere) */
 } blz_spawn_args;
 
 /*
@@ -177,11 +177,11 @@ struct blz_scope {
 };
 
 /* The future of blz_scope_join and blz_scope_next. */
-typedef struct blz_scope_wait {
+typedef struct blz_scope_op {
     blz_future future;
     blz_scope *scope;
     blz_handle *out;
-} blz_scope_wait;
+} blz_scope_op;
 
 /* Makes an empty scope; `policy` is BLZ_SCOPE_COLLECT, or FAIL_FAST, DISCARD or both. [task] */
 BLZ_API void blz_scope_init(blz_scope *scope, int policy);
@@ -193,7 +193,7 @@ BLZ_API void blz_scope_cancel(blz_scope *scope);
  * Awaits all children. 0, or the result of the first child that failed. Completes when done: a
  * cancellation is passed on to the children, which are still awaited.
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope);
+BLZ_API BLZ_NODISCARD blz_future *blz_scope_join(blz_scope_op *op, blz_scope *scope);
 
 /*
  * Awaits the next child to end, in the order in which they do: 1 and *out (its result and frame;
@@ -202,7 +202,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *
  * blz_select; and a parent that was cancelled goes on to blz_scope_join, as it must in any case.
  * With BLZ_SCOPE_DISCARD there is no child to take: it gives 0 when all have ended.
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope,
+BLZ_API BLZ_NODISCARD blz_future *blz_scope_next(blz_scope_op *op, blz_scope *scope,
                                                  blz_handle *out);
 
 /* Children that have not ended yet. */

@@ -73,7 +73,7 @@ BLZ_API void blz_wait_group_done(blz_wait_group *group);
 BLZ_API uint32_t blz_wait_group_count(const blz_wait_group *group);
 
 /* 0 if there is nothing to be done, otherwise -EAGAIN. One load. [any thread] */
-BLZ_API int blz_wait_group_try_wait(blz_wait_group *group);
+BLZ_API int blz_wait_group_try_await(blz_wait_group *group);
 
 /* Awaits that the count is zero: 0. Interruptible: -ECANCELED, and the count stays. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_wait_group_await(blz_wait_group_op *op,

@@ -21,7 +21,7 @@
  * that is stopped in the middle holds up no reader. Nobody ever sees a mixture of two values.
  *
  * Versions. Each value that is sent has a number. A receiver has *seen* a value after
- * blz_watch_changed, blz_watch_get_and_update or blz_watch_wait_for; the value that is there when
+ * blz_watch_changed, blz_watch_get_and_update or blz_watch_until; the value that is there when
  * it is made counts as seen. blz_watch_get does not change what it has seen.
  *
  * Closing. A watch is closed when its last sender is dropped, or by blz_watch_close. The last value
@@ -162,9 +162,9 @@ BLZ_API BLZ_NODISCARD blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_
  * *value: 0; -EPIPE: closed, and it is not true of the last value. It is called in polls, with no
  * lock held, for each value that the receiver comes to see; those are seen. Interruptible. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_watch_wait_for(blz_watch_op *op, blz_watch_receiver *rx,
-                                                     void *value, blz_watch_predicate predicate,
-                                                     void *arg);
+BLZ_API BLZ_NODISCARD blz_future *blz_watch_until(blz_watch_op *op, blz_watch_receiver *rx,
+                                                  void *value, blz_watch_predicate predicate,
+                                                  void *arg);
 
 /* The same on a thread of your own. [any thread but a worker] */
 static inline int blz_watch_changed_wait(blz_watch_receiver *rx)
@@ -173,12 +173,12 @@ static inline int blz_watch_changed_wait(blz_watch_receiver *rx)
     return (int)blz_wait(blz_watch_changed(&op, rx));
 }
 
-/* blz_watch_wait_for on a thread of your own. [any thread but a worker] */
-static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
-                                          blz_watch_predicate predicate, void *arg)
+/* blz_watch_until on a thread of your own. [any thread but a worker] */
+static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
+                                       blz_watch_predicate predicate, void *arg)
 {
     blz_watch_op op;
-    return (int)blz_wait(blz_watch_wait_for(&op, rx, value, predicate, arg));
+    return (int)blz_wait(blz_watch_until(&op, rx, value, predicate, arg));
 }
 
 /*
@@ -195,7 +195,7 @@ static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
  *     rc = name_send_if_modified(&tx, fn, arg)          bool fn(void *arg, type *value)
  *     rc = name_get(&rx, &value)      rc = name_get_and_update(&rx, &value)
  *     BLZ_AWAIT(rc, name_changed(&op, &rx))             name_changed_wait(&rx)
- *     BLZ_AWAIT(rc, name_wait_for(&op, &rx, &value, fn, arg))
+ *     BLZ_AWAIT(rc, name_until(&op, &rx, &value, fn, arg))
  *                                                       bool fn(void *arg, const type *value)
  */
 #define BLZ_WATCH(name, type)             \
@@ -314,14 +314,14 @@ static inline int blz_watch_wait_for_wait(blz_watch_receiver *rx, void *value,
         name##_op *op = (name##_op *)arg;                                                          \
         return op->fn(op->arg, (const type *)value);                                               \
     }                                                                                              \
-    BLZ_WATCH_INLINE_ BLZ_NODISCARD blz_future *name##_wait_for(name##_op *op,                     \
-                                                                name##_receiver *rx, type *value,  \
-                                                                bool (*fn)(void *, const type *),  \
-                                                                void *arg)                         \
+    BLZ_WATCH_INLINE_ BLZ_NODISCARD blz_future *name##_until(name##_op *op, name##_receiver *rx,   \
+                                                             type *value,                          \
+                                                             bool (*fn)(void *, const type *),     \
+                                                             void *arg)                            \
     {                                                                                              \
         op->fn = fn;                                                                               \
         op->arg = arg;                                                                             \
-        return blz_watch_wait_for(&op->op, &rx->raw, value, name##_call_predicate_, op);           \
+        return blz_watch_until(&op->op, &rx->raw, value, name##_call_predicate_, op);              \
     }
 
 BLZ_END_DECLS

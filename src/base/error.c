@@ -101,12 +101,12 @@ static const struct {
 #endif
 };
 
-const char *blz_strerror(int error)
+const char *blz_strerror(int64_t error)
 {
     if (error >= 0)
         return "success";
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i].error == -(int64_t)error)
+        if (error == -texts[i].error)
             return texts[i].text;
     return "unknown error";
 }

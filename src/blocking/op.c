@@ -21,7 +21,7 @@
 #include "blocking/blocking.h"
 #include "sched/sched.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 
@@ -142,12 +142,12 @@ static void op_cancel(blz_future *future, blz_cx *cx)
     future->line = AWAIT_CANCELLED;
 }
 
-static void op_look(const blz_future *future, blz_look *look)
+static void op_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_blocking_op *op = (const blz_blocking_op *)(const void *)future;
 
-    look->kind = "blocking job";
-    look->object = op;
+    info->kind = "blocking job";
+    info->object = op;
 }
 
 static void init(blz_blocking_op *op, uint32_t lane, int64_t (*fn)(void *arg), void *arg)
@@ -155,7 +155,7 @@ static void init(blz_blocking_op *op, uint32_t lane, int64_t (*fn)(void *arg), v
     static const blz_future_ops ops = {.name = "blocking",
                                        .poll = op_poll,
                                        .cancel = op_cancel,
-                                       .look = op_look};
+                                       .describe_wait = op_describe};
 
     *op = (blz_blocking_op){.future = {.ops = &ops},
                             .job = {.call = call_op, .lane = lane},

@@ -22,7 +22,7 @@
  */
 #include "channel/broadcast.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 
@@ -275,12 +275,12 @@ static void recv_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
-static void recv_look(const blz_future *future, blz_look *look)
+static void recv_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_broadcast_op *op = (const blz_broadcast_op *)(const void *)future;
 
-    look->kind = "broadcast";
-    look->object = op->receiver->channel;
+    info->kind = "broadcast";
+    info->object = op->receiver->channel;
 }
 
 blz_future *blz_broadcast_recv(blz_broadcast_op *op, blz_broadcast_receiver *rx, void *elem)
@@ -288,7 +288,7 @@ blz_future *blz_broadcast_recv(blz_broadcast_op *op, blz_broadcast_receiver *rx,
     static const blz_future_ops ops = {.name = "broadcast_recv",
                                        .poll = recv_poll,
                                        .cancel = recv_cancel,
-                                       .look = recv_look};
+                                       .describe_wait = recv_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->receiver = rx;

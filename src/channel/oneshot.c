@@ -32,7 +32,7 @@
  * found: were the slot emptied and filled again in between, the compare-and-swap would fail. The
  * slots are read and written by relaxed atomics, since such a lost copy may be half old, half new.
  */
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <blitz/oneshot.h>
 
 #include "base/alloc.h"
@@ -212,10 +212,10 @@ static void closed_cancel(blz_future *future, blz_cx *cx)
         future->line = WAIT_CANCELLED;
 }
 
-void blz_oneshot_look_(const blz_future *future, blz_look *look)
+void blz_oneshot_describe_(const blz_future *future, blz_wait_info *info)
 {
-    look->kind = "oneshot";
-    look->object = ((const blz_oneshot_op *)(const void *)future)->channel;
+    info->kind = "oneshot";
+    info->object = ((const blz_oneshot_op *)(const void *)future)->channel;
 }
 
 blz_future *blz_oneshot_closed(blz_oneshot_op *op, blz_oneshot *channel)
@@ -223,7 +223,7 @@ blz_future *blz_oneshot_closed(blz_oneshot_op *op, blz_oneshot *channel)
     static const blz_future_ops ops = {.name = "oneshot_closed",
                                        .poll = closed_poll,
                                        .cancel = closed_cancel,
-                                       .look = blz_oneshot_look_};
+                                       .describe_wait = blz_oneshot_describe_};
 
     *op = (blz_oneshot_op){.future = {.ops = &ops}, .channel = channel};
     return &op->future;
@@ -284,7 +284,7 @@ blz_future *blz_oneshot_recv(blz_oneshot_op *op, blz_oneshot *channel, int64_t *
     static const blz_future_ops ops = {.name = "oneshot_recv",
                                        .poll = blz_oneshot_recv_poll_,
                                        .cancel = blz_oneshot_recv_cancel_,
-                                       .look = blz_oneshot_look_};
+                                       .describe_wait = blz_oneshot_describe_};
 
     *op = (blz_oneshot_op){.future = {.ops = &ops}, .channel = channel, .value = value};
     return &op->future;

@@ -9,7 +9,7 @@
  */
 #include "channel/store.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 /* ---- fast ---- */
 
@@ -175,10 +175,10 @@ void blz_channel_recv_cancel_(blz_future *future, blz_cx *cx)
         future->line = OP_CANCELLED;
 }
 
-void blz_channel_look_(const blz_future *future, blz_look *look)
+void blz_channel_describe_(const blz_future *future, blz_wait_info *info)
 {
-    look->kind = "channel";
-    look->object = ((const blz_channel_op *)(const void *)future)->channel;
+    info->kind = "channel";
+    info->object = ((const blz_channel_op *)(const void *)future)->channel;
 }
 
 blz_future *blz_receiver_recv(blz_channel_op *op, const blz_receiver *rx, void *elem)
@@ -186,7 +186,7 @@ blz_future *blz_receiver_recv(blz_channel_op *op, const blz_receiver *rx, void *
     static const blz_future_ops ops = {.name = "channel_recv",
                                        .poll = recv_poll,
                                        .cancel = blz_channel_recv_cancel_,
-                                       .look = blz_channel_look_};
+                                       .describe_wait = blz_channel_describe_};
 
     return blz_channel_op_init_(op, &ops, rx->channel, elem);
 }
@@ -197,7 +197,7 @@ blz_future *blz_receiver_recv_many(blz_channel_op *op, const blz_receiver *rx, v
     static const blz_future_ops ops = {.name = "channel_recv_many",
                                        .poll = recv_many_poll,
                                        .cancel = blz_channel_recv_cancel_,
-                                       .look = blz_channel_look_};
+                                       .describe_wait = blz_channel_describe_};
 
     op->count = count;
     return blz_channel_op_init_(op, &ops, rx->channel, elems);

@@ -314,7 +314,7 @@ blz_future *blz_sender_send(blz_channel_op *op, const blz_sender *tx, const void
     static const blz_future_ops ops = {.name = "channel_send",
                                        .poll = send_poll,
                                        .cancel = blz_channel_send_cancel_,
-                                       .look = blz_channel_look_};
+                                       .describe_wait = blz_channel_describe_};
 
     return blz_channel_op_init_(op, &ops, tx->channel, (void *)(uintptr_t)elem);
 }
@@ -325,7 +325,7 @@ blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx, uint32_
     static const blz_future_ops ops = {.name = "channel_reserve",
                                        .poll = reserve_poll,
                                        .cancel = blz_channel_send_cancel_,
-                                       .look = blz_channel_look_};
+                                       .describe_wait = blz_channel_describe_};
 
     *permit = (blz_permit){tx->channel, 0, 0};
     op->count = count;
@@ -373,7 +373,7 @@ blz_future *blz_sender_closed(blz_channel_op *op, const blz_sender *tx)
     static const blz_future_ops ops = {.name = "channel_closed",
                                        .poll = closed_poll,
                                        .cancel = closed_cancel,
-                                       .look = blz_channel_look_};
+                                       .describe_wait = blz_channel_describe_};
 
     return blz_channel_op_init_(op, &ops, tx->channel, NULL);
 }

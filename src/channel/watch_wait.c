@@ -9,7 +9,7 @@
  */
 #include "channel/watch.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 
@@ -175,12 +175,12 @@ static void sender_cancel(blz_future *future, blz_cx *cx)
     leave(op, &op->watch->senders);
 }
 
-static void watch_look(const blz_future *future, blz_look *look)
+static void watch_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_watch_op *op = (const blz_watch_op *)(const void *)future;
 
-    look->kind = "watch";
-    look->object = op->watch;
+    info->kind = "watch";
+    info->object = op->watch;
 }
 
 blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx)
@@ -188,7 +188,7 @@ blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx)
     static const blz_future_ops ops = {.name = "watch_changed",
                                        .poll = changed_poll,
                                        .cancel = receiver_cancel,
-                                       .look = watch_look};
+                                       .describe_wait = watch_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->watch = rx->watch;
@@ -196,13 +196,13 @@ blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx)
     return &op->future;
 }
 
-blz_future *blz_watch_wait_for(blz_watch_op *op, blz_watch_receiver *rx, void *value,
-                               blz_watch_predicate predicate, void *arg)
+blz_future *blz_watch_until(blz_watch_op *op, blz_watch_receiver *rx, void *value,
+                            blz_watch_predicate predicate, void *arg)
 {
-    static const blz_future_ops ops = {.name = "watch_wait_for",
+    static const blz_future_ops ops = {.name = "watch_until",
                                        .poll = wait_for_poll,
                                        .cancel = receiver_cancel,
-                                       .look = watch_look};
+                                       .describe_wait = watch_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->watch = rx->watch;
@@ -218,7 +218,7 @@ blz_future *blz_watch_closed(blz_watch_op *op, const blz_watch_sender *tx)
     static const blz_future_ops ops = {.name = "watch_closed",
                                        .poll = closed_poll,
                                        .cancel = sender_cancel,
-                                       .look = watch_look};
+                                       .describe_wait = watch_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->watch = tx->watch;

@@ -327,17 +327,17 @@ blz_future *blz__branches_init(blz_branches *op, const blz_future_ops *ops, blz_
     return &op->future;
 }
 
-void blz__branches_look_all(const blz_future *future, blz_look *look)
+void blz__branches_describe_all(const blz_future *future, blz_wait_info *info)
 {
     const blz_branches *op = (const blz_branches *)future;
 
-    look->branches = op->list;
-    look->nr_branches = op->count;
-    look->live = op->live;
+    info->branches = op->list;
+    info->nr_branches = op->count;
+    info->live = op->live;
 }
 
-void blz__branches_look_any(const blz_future *future, blz_look *look)
+void blz__branches_describe_any(const blz_future *future, blz_wait_info *info)
 {
-    blz__branches_look_all(future, look);
-    look->any = true;
+    blz__branches_describe_all(future, info);
+    info->any = true;
 }

@@ -4,7 +4,7 @@
 #define BLZ_COMBINE_BRANCHES_H
 
 #include <blitz/combine.h>
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 /* future.line */
 enum { BRANCHES_FRESH, BRANCHES_RUNNING, BRANCHES_DECIDED, BRANCHES_STOPPED };
@@ -29,9 +29,9 @@ blz_poll blz__branches_poll(blz_branches *op, blz_cx *cx, const struct branch_po
 /* ops->cancel of all of them. */
 void blz__branches_cancel(blz_future *future, blz_cx *cx);
 
-/* ops->look of those that need all their branches, and of those that need one. */
-void blz__branches_look_all(const blz_future *future, blz_look *look);
-void blz__branches_look_any(const blz_future *future, blz_look *look);
+/* ops->describe_wait of those that need all their branches, and of those that need one. */
+void blz__branches_describe_all(const blz_future *future, blz_wait_info *info);
+void blz__branches_describe_any(const blz_future *future, blz_wait_info *info);
 
 /* Whether some branch ended with -ECANCELED after the combinator was cancelled from outside. */
 bool blz__branches_were_stopped(const blz_branches *op);

@@ -39,7 +39,7 @@ blz_future *blz_join_array(blz_join_op *op, blz_future **branches, size_t count)
     static const blz_future_ops ops = {.name = "join",
                                        .poll = join_poll,
                                        .cancel = blz__branches_cancel,
-                                       .look = blz__branches_look_all};
+                                       .describe_wait = blz__branches_describe_all};
 
     return blz__branches_init(op, &ops, branches, count, 0);
 }
@@ -76,7 +76,7 @@ blz_future *blz_try_join_array(blz_try_join_op *op, blz_future **branches, size_
     static const blz_future_ops ops = {.name = "try_join",
                                        .poll = try_join_poll,
                                        .cancel = blz__branches_cancel,
-                                       .look = blz__branches_look_all};
+                                       .describe_wait = blz__branches_describe_all};
 
     return blz__branches_init(op, &ops, branches, count, 0);
 }

@@ -42,7 +42,7 @@ blz_future *blz_select_array(blz_select_op *op, blz_future **branches, size_t co
     static const blz_future_ops ops = {.name = "select",
                                        .poll = fair_poll,
                                        .cancel = blz__branches_cancel,
-                                       .look = blz__branches_look_any};
+                                       .describe_wait = blz__branches_describe_any};
 
     return blz__branches_init(op, &ops, branches, count, -EINVAL);
 }
@@ -52,7 +52,7 @@ blz_future *blz_select_biased_array(blz_select_op *op, blz_future **branches, si
     static const blz_future_ops ops = {.name = "select_biased",
                                        .poll = biased_poll,
                                        .cancel = blz__branches_cancel,
-                                       .look = blz__branches_look_any};
+                                       .describe_wait = blz__branches_describe_any};
 
     return blz__branches_init(op, &ops, branches, count, -EINVAL);
 }
@@ -62,7 +62,7 @@ blz_future *blz_race_array(blz_race_op *op, blz_future **branches, size_t count)
     static const blz_future_ops ops = {.name = "race",
                                        .poll = biased_poll,
                                        .cancel = blz__branches_cancel,
-                                       .look = blz__branches_look_any};
+                                       .describe_wait = blz__branches_describe_any};
 
     return blz__branches_init(op, &ops, branches, count, -EINVAL);
 }

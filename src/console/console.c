@@ -6,8 +6,8 @@
  * take a worker from it, and does not show up in it.
  *
  * The runtimes that it shows may end before it does. Each tells the console when its memory is
- * about to go (blz__watcher), on the thread that frees it: that waits until nobody looks, and from
- * then on the console has no way to the runtime any more.
+ * about to go (blz__rt_end_hook), on the thread that frees it: that waits until nobody looks, and
+ * from then on the console has no way to the runtime any more.
  *
  *   rt       users   event           next
  *   -----------------------------------------------------------------------------------------
@@ -74,9 +74,9 @@ static void wait_for_users(struct target *target)
 static int console_end(blz_console *console);
 
 /* The thread that frees the runtime calls this. */
-static void target_ended(blz__watcher *watcher, blz_rt *rt)
+static void target_ended(blz__rt_end_hook *hook, blz_rt *rt)
 {
-    struct target *target = (struct target *)watcher;
+    struct target *target = (struct target *)hook;
     blz_console *console = target->console;
     bool ends = console->until_rt_ends && target == &console->targets[0];
 
@@ -100,7 +100,7 @@ static void forget_targets(blz_console *console)
     for (uint32_t i = 0; i < console->nr_targets; i++) {
         struct target *target = &console->targets[i];
         blz_rt *rt = blz__target_enter(target);
-        bool forgotten = rt && blz__rt_unwatch(rt, &target->watcher);
+        bool forgotten = rt && blz__rt_remove_end_hook(rt, &target->end_hook);
 
         if (rt)
             blz__target_leave(target);
@@ -116,9 +116,9 @@ static int add_target(blz_console *console, blz_rt *rt)
     struct target *target = &console->targets[console->nr_targets];
     int rc;
 
-    *target = (struct target){.watcher.ended = target_ended, .console = console, .rt = rt};
+    *target = (struct target){.end_hook.ended = target_ended, .console = console, .rt = rt};
     blz__snapshot_init(&target->snapshot, &console->allocator);
-    rc = blz__rt_watch(rt, &target->watcher);
+    rc = blz__rt_add_end_hook(rt, &target->end_hook);
     if (rc == 0)
         console->nr_targets++;
     return rc;

@@ -44,7 +44,7 @@ struct suspicion {
 
 /* A runtime that is shown. */
 struct target {
-    blz__watcher watcher;
+    blz__rt_end_hook end_hook;
     blz_console *console;
     blz_rt *rt;     /* NULL: it has ended; under the console's lock */
     uint32_t users; /* who look at it right now; the same; futex */

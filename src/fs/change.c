@@ -161,11 +161,11 @@ static blz_poll next_poll(blz_future *self, blz_cx *cx)
     return BLZ_READY;
 }
 
-static void next_look(const blz_future *self, blz_look *look)
+static void next_describe(const blz_future *self, blz_wait_info *info)
 {
-    blz__io_look(self, look);
-    if (look->kind)
-        look->kind = "file changes";
+    blz__io_describe(self, info);
+    if (info->kind)
+        info->kind = "file changes";
 }
 
 blz_future *blz_fs_watch_next(blz_io *io, blz_fs_watch *public, blz_fs_change *change)
@@ -173,7 +173,7 @@ blz_future *blz_fs_watch_next(blz_io *io, blz_fs_watch *public, blz_fs_change *c
     static const blz_future_ops ops = {.name = "fs_watch_next",
                                        .poll = next_poll,
                                        .cancel = blz__io_cancel,
-                                       .look = next_look};
+                                       .describe_wait = next_describe};
     struct watch *w = (struct watch *)public;
     struct io *op = blz__io_prepare(io, &ops, IO_CALL, &w->ref);
 

@@ -7,7 +7,7 @@
 #include "io/io.h"
 #include "system/file.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #define file_ref(handle)         ((const blz__fd_ref *)(const void *)(handle))
 #define file_mutable_ref(handle) ((blz__fd_ref *)(void *)(handle))
@@ -16,7 +16,8 @@ _Static_assert(sizeof(blz_file) == sizeof(blz__fd_ref), "a handle is a reference
 
 /* clang-format off */
 #define FILE_OP(what) \
-    {.name = (what), .poll = blz__file_poll, .cancel = blz__file_cancel, .look = blz__file_look}
+    {.name = (what), .poll = blz__file_poll, .cancel = blz__file_cancel, \
+     .describe_wait = blz__file_describe}
 /* clang-format on */
 
 /* ---- file_io.c [task] ---- */
@@ -26,7 +27,7 @@ struct io *blz__file_prepare(blz_io *io, const blz_future_ops *ops, enum io_kind
                              const blz_file *file);
 blz_poll blz__file_poll(blz_future *self, blz_cx *cx);
 void blz__file_cancel(blz_future *self, blz_cx *cx);
-void blz__file_look(const blz_future *self, blz_look *look);
+void blz__file_describe(const blz_future *self, blz_wait_info *info);
 
 /* ---- file_call.c ---- */
 

@@ -215,7 +215,7 @@ void blz__file_cancel(blz_future *self, blz_cx *cx)
 }
 
 /* One that is being opened is known by nothing yet but the operation. */
-void blz__file_look(const blz_future *self, blz_look *look)
+void blz__file_describe(const blz_future *self, blz_wait_info *info)
 {
     const struct io *io = (const struct io *)self;
 

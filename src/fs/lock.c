@@ -94,12 +94,12 @@ static void lock_cancel(blz_future *self, blz_cx *cx)
         blz_future_cancel(self->child, cx);
 }
 
-static void lock_look(const blz_future *self, blz_look *look)
+static void lock_describe(const blz_future *self, blz_wait_info *info)
 {
     const blz_file_lock_op *op = (const blz_file_lock_op *)self;
 
-    look->kind = "file lock";
-    look->object = op->file.entry_;
+    info->kind = "file lock";
+    info->object = op->file.entry_;
 }
 
 static blz_future *lock_wait(blz_file_lock_op *op, const blz_file *file, uint32_t how)
@@ -107,7 +107,7 @@ static blz_future *lock_wait(blz_file_lock_op *op, const blz_file *file, uint32_
     static const blz_future_ops ops = {.name = "file_lock",
                                        .poll = lock_poll,
                                        .cancel = lock_cancel,
-                                       .look = lock_look};
+                                       .describe_wait = lock_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->file = *file;

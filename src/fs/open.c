@@ -82,7 +82,7 @@ blz_future *blz_file_open(blz_io *public, blz_file *file, const char *path,
     static const blz_future_ops ops = {.name = "file_open",
                                        .poll = open_poll,
                                        .cancel = blz__file_cancel,
-                                       .look = blz__file_look};
+                                       .describe_wait = blz__file_describe};
     static const blz_open_options none;
     const blz_open_options *o = options ? options : &none;
     struct io *io = blz__file_prepare(public, &ops, IO_FILE_OPEN, o->at);

@@ -417,7 +417,7 @@ static void ask_for_nothing(struct fdset *set)
  */
 enum { WAIT_NEW, WAIT_TIMED, WAIT_FOREVER, WAIT_LAST, WAIT_STOPPED };
 
-static blz_poll finish(blz_fdset_wait_op *op, int64_t result)
+static blz_poll finish(blz_fdset_ready_op *op, int64_t result)
 {
     if (op->future.line == WAIT_TIMED)
         blz_timer_cancel(&op->timer);
@@ -425,7 +425,7 @@ static blz_poll finish(blz_fdset_wait_op *op, int64_t result)
     return blz_future_done(&op->future, result);
 }
 
-static blz_poll begin(blz_fdset_wait_op *op, blz_cx *cx)
+static blz_poll begin(blz_fdset_ready_op *op, blz_cx *cx)
 {
     if (!cx->worker)
         return finish(op, -ENXIO); /* blz_wait: nothing would drive it */
@@ -442,7 +442,7 @@ static blz_poll begin(blz_fdset_wait_op *op, blz_cx *cx)
 }
 
 /* Nothing is ready. */
-static blz_poll look_at_clock(blz_fdset_wait_op *op, blz_cx *cx)
+static blz_poll look_at_clock(blz_fdset_ready_op *op, blz_cx *cx)
 {
     switch (op->future.line) {
     case WAIT_NEW:
@@ -460,7 +460,7 @@ static blz_poll look_at_clock(blz_fdset_wait_op *op, blz_cx *cx)
 
 static blz_poll wait_poll(blz_future *self, blz_cx *cx)
 {
-    blz_fdset_wait_op *op = (blz_fdset_wait_op *)self;
+    blz_fdset_ready_op *op = (blz_fdset_ready_op *)self;
     struct fdset *set = set_of(op->set);
     int rc;
 
@@ -481,7 +481,7 @@ static blz_poll wait_poll(blz_future *self, blz_cx *cx)
 
 static void wait_cancel(blz_future *self, blz_cx *cx)
 {
-    blz_fdset_wait_op *op = (blz_fdset_wait_op *)self;
+    blz_fdset_ready_op *op = (blz_fdset_ready_op *)self;
 
     (void)cx;
     if (self->line == WAIT_TIMED)
@@ -489,9 +489,9 @@ static void wait_cancel(blz_future *self, blz_cx *cx)
     self->line = WAIT_STOPPED;
 }
 
-blz_future *blz_fdset_wait(blz_fdset_wait_op *op, blz_fdset *set, int64_t deadline_ns)
+blz_future *blz_fdset_ready(blz_fdset_ready_op *op, blz_fdset *set, int64_t deadline_ns)
 {
-    static const blz_future_ops ops = {.name = "fdset_wait",
+    static const blz_future_ops ops = {.name = "fdset_ready",
                                        .poll = wait_poll,
                                        .cancel = wait_cancel};
 
@@ -532,7 +532,7 @@ static void take_all_out(struct fdset *set)
 
 static blz_poll close_poll(blz_future *self, blz_cx *cx)
 {
-    struct fdset *set = set_of(((blz_fdset_wait_op *)self)->set);
+    struct fdset *set = set_of(((blz_fdset_ready_op *)self)->set);
 
     take_all_out(set);
     do
@@ -552,7 +552,7 @@ static void close_cancel(blz_future *self, blz_cx *cx)
     (void)cx;
 }
 
-blz_future *blz_fdset_close(blz_fdset_wait_op *op, blz_fdset *set)
+blz_future *blz_fdset_close(blz_fdset_ready_op *op, blz_fdset *set)
 {
     static const blz_future_ops ops = {.name = "fdset_close",
                                        .poll = close_poll,

@@ -81,7 +81,7 @@ static blz_poll wait_poll(blz_future *self, blz_cx *cx)
 
 /* clang-format off */
 #define WAIT_OPS(what) \
-    {.name = (what), .poll = wait_poll, .cancel = blz__io_cancel, .look = blz__io_look}
+    {.name = (what), .poll = wait_poll, .cancel = blz__io_cancel, .describe_wait = blz__io_describe}
 /* clang-format on */
 
 static blz_future *make_wait(blz_io *io, const blz_future_ops *ops, const blz_fd *handle,
@@ -93,9 +93,9 @@ static blz_future *make_wait(blz_io *io, const blz_future_ops *ops, const blz_fd
     return blz__io_init_wait(io, ops, &ref, events);
 }
 
-blz_future *blz_fd_wait(blz_io *io, const blz_fd *handle, unsigned events)
+blz_future *blz_fd_ready(blz_io *io, const blz_fd *handle, unsigned events)
 {
-    static const blz_future_ops ops = WAIT_OPS("fd_wait");
+    static const blz_future_ops ops = WAIT_OPS("fd_ready");
     return make_wait(io, &ops, handle, events);
 }
 
@@ -146,7 +146,7 @@ static blz_poll call(blz_fd_op *op, blz_cx *cx)
     if (value != -EAGAIN)
         return blz_future_done(&op->future, value);
     op->future.line = CALL_WAIT;
-    op->future.child = blz_fd_wait(&op->io, &op->handle, op->direction);
+    op->future.child = blz_fd_ready(&op->io, &op->handle, op->direction);
     return BLZ_PENDING;
 }
 

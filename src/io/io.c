@@ -10,7 +10,7 @@
  */
 #include "io/fd.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <errno.h>
 
 struct io *blz__io_prepare(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
@@ -282,15 +282,15 @@ static const char *kind_of(const blz__fd *fd)
 }
 
 /* The entry stays what it is while an operation is in flight, so that it may be read. */
-void blz__io_look(const blz_future *self, blz_look *look)
+void blz__io_describe(const blz_future *self, blz_wait_info *info)
 {
     const struct io *io = (const struct io *)self;
 
     if (!(io->flags & IO_STARTED) || !io->fd)
         return;
-    look->kind = kind_of(io->fd);
-    look->object = io->fd;
-    look->fd = io->fd->fd;
+    info->kind = kind_of(io->fd);
+    info->object = io->fd;
+    info->fd = io->fd->fd;
 }
 
 void blz__io_complete(blz__driver *driver, struct io *io, int64_t value)

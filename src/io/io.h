@@ -204,7 +204,8 @@ blz_future *blz__io_init_wait(blz_io *io, const blz_future_ops *ops, const blz__
                               unsigned events);
 blz_poll blz__io_poll(blz_future *self, blz_cx *cx);
 void blz__io_cancel(blz_future *self, blz_cx *cx);
-void blz__io_look(const blz_future *self, struct blz_look *look); /* while it is in flight */
+void blz__io_describe(const blz_future *self,
+                      struct blz_wait_info *info); /* while it is in flight */
 
 /* Whether it may begin: of one that moves bytes, whether its length is valid. */
 bool blz__io_length_is_valid(const struct io *io);

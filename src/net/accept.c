@@ -21,7 +21,7 @@
 #include "system/socket.h"
 #include "time/time.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <errno.h>
 
 enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 1000 };
@@ -216,20 +216,20 @@ static void accept_cancel(blz_future *self, blz_cx *cx)
     blz_timer_cancel(&pause->timer);
 }
 
-static void accept_look(const blz_future *self, blz_look *look)
+static void accept_describe(const blz_future *self, blz_wait_info *info)
 {
     if (!is_pausing(self))
-        blz__io_look(self, look);
+        blz__io_describe(self, info);
 }
 
 static const blz_future_ops tcp_accept_ops = {.name = "tcp_accept",
                                               .poll = accept_poll,
                                               .cancel = accept_cancel,
-                                              .look = accept_look};
+                                              .describe_wait = accept_describe};
 static const blz_future_ops unix_accept_ops = {.name = "unix_accept",
                                                .poll = accept_poll,
                                                .cancel = accept_cancel,
-                                               .look = accept_look};
+                                               .describe_wait = accept_describe};
 
 blz_future *blz__accept_init(blz_io *io, const blz__fd_ref *listener, void *conn, bool is_tcp)
 {

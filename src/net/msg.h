@@ -57,7 +57,8 @@ void blz__msg_refuse(blz_msg *msg);
 
 /* clang-format off */
 #define NET_RECV(what) \
-    {.name = (what), .poll = blz__msg_recv_poll, .cancel = blz__io_cancel, .look = blz__io_look}
+    {.name = (what), .poll = blz__msg_recv_poll, .cancel = blz__io_cancel, \
+     .describe_wait = blz__io_describe}
 /* clang-format on */
 
 #endif

@@ -37,7 +37,7 @@ struct serve {
     blz__fd_ref listener;
     struct taker taker;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     int rc; /* of beginning */
 };
 
@@ -79,7 +79,7 @@ static int spawn_acceptor(struct serve *s, blz__fd_ref socket, unsigned worker)
                              .socket = socket,
                              .listener = s->listener,
                              .taker = s->taker};
-    blz_spawn_args args = {.scope = &s->scope, .local = true, .site = "acceptor of blz_tcp_serve"};
+    blz_spawn_args args = {.scope = &s->scope, .pinned = true, .site = "acceptor of blz_tcp_serve"};
 
     return blz__spawn_pinned(&args, &frame, sizeof frame, worker);
 }

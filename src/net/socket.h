@@ -16,7 +16,8 @@
 
 /* clang-format off */
 #define NET_OP(what) \
-    {.name = (what), .poll = blz__io_poll, .cancel = blz__io_cancel, .look = blz__io_look}
+    {.name = (what), .poll = blz__io_poll, .cancel = blz__io_cancel, \
+     .describe_wait = blz__io_describe}
 /* clang-format on */
 
 /*
@@ -100,7 +101,8 @@ blz_poll blz__ready_poll(blz_future *self, blz_cx *cx);
 
 /* clang-format off */
 #define NET_READY(what) \
-    {.name = (what), .poll = blz__ready_poll, .cancel = blz__io_cancel, .look = blz__io_look}
+    {.name = (what), .poll = blz__ready_poll, .cancel = blz__io_cancel, \
+     .describe_wait = blz__io_describe}
 /* clang-format on */
 
 /* ---- streams ---- */

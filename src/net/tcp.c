@@ -50,7 +50,7 @@ blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *conn, blz_sysfd file, in
     static const blz_future_ops ops = {.name = "tcp_sendfile",
                                        .poll = sendfile_poll,
                                        .cancel = blz__io_cancel,
-                                       .look = blz__io_look};
+                                       .describe_wait = blz__io_describe};
     struct io *s;
 
     if (len == SIZE_MAX)
@@ -119,7 +119,7 @@ blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_addr *addr
         .future = {.name = "tcp_connect",
                    .poll = blz__connect_poll,
                    .cancel = blz__io_cancel,
-                   .look = blz__io_look},
+                   .describe_wait = blz__io_describe},
         .open = open_tcp,
     };
     return blz__connect_init(io, &ops, conn, addr, options);

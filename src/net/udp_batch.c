@@ -65,7 +65,7 @@ blz_future *blz_udp_recv_batch(blz_msg *msg, const blz_udp *udp, blz_datagram *d
     static const blz_future_ops ops = {.name = "udp_recv_batch",
                                        .poll = batch_poll,
                                        .cancel = blz__io_cancel,
-                                       .look = blz__io_look};
+                                       .describe_wait = blz__io_describe};
     static const struct io_call call = {recv_batch};
 
     return init(msg, &ops, net_ref(udp), &call, BLZ_FD_READ, datagrams, count);
@@ -77,7 +77,7 @@ blz_future *blz_udp_send_batch(blz_msg *msg, const blz_udp *udp, blz_datagram *d
     static const blz_future_ops ops = {.name = "udp_send_batch",
                                        .poll = batch_poll,
                                        .cancel = blz__io_cancel,
-                                       .look = blz__io_look};
+                                       .describe_wait = blz__io_describe};
     static const struct io_call call = {send_batch};
 
     return init(msg, &ops, net_ref(udp), &call, BLZ_FD_WRITE, datagrams, count);

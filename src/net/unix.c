@@ -129,7 +129,7 @@ blz_future *blz_unix_connect_with(blz_io *io, blz_unix *conn, const blz_addr *ad
         .future = {.name = "unix_connect",
                    .poll = blz__connect_poll,
                    .cancel = blz__io_cancel,
-                   .look = blz__io_look},
+                   .describe_wait = blz__io_describe},
         .open = open_unix,
     };
     return blz__connect_init(io, &ops, conn, addr, options);

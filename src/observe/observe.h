@@ -12,7 +12,7 @@
 
 #include "task/task.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <blitz/runtime.h>
 
 enum {
@@ -33,7 +33,7 @@ struct observed_frame {
     int16_t branch; /* its number in the combinator, if a branch begins with it; else -1 */
 };
 
-/* What a future waits for; see blitz/look.h. */
+/* What a future waits for; see blitz/wait_info.h. */
 struct observed_wait {
     const char *kind;
     uintptr_t object;

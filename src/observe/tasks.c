@@ -40,16 +40,16 @@ static void add_frame(struct observed_task *out, const blz_future *f, uint32_t d
     }
 }
 
-static void add_wait(struct observed_task *out, const blz_look *look, bool optional)
+static void add_wait(struct observed_task *out, const blz_wait_info *info, bool optional)
 {
-    if (!look->kind || out->nr_waits == OBSERVE_WAITS)
+    if (!info->kind || out->nr_waits == OBSERVE_WAITS)
         return;
-    out->waits[out->nr_waits++] = (struct observed_wait){.kind = look->kind,
-                                                         .object = (uintptr_t)look->object,
-                                                         .holder = look->holder,
-                                                         .holder32 = look->holder32,
-                                                         .fd = look->fd,
-                                                         .due_ns = look->due_ns,
+    out->waits[out->nr_waits++] = (struct observed_wait){.kind = info->kind,
+                                                         .object = (uintptr_t)info->object,
+                                                         .holder = info->holder,
+                                                         .holder32 = info->holder32,
+                                                         .fd = info->fd,
+                                                         .due_ns = info->due_ns,
                                                          .optional = optional};
 }
 
@@ -58,17 +58,17 @@ static void add_futures(struct observed_task *out, const blz_future *f, uint32_t
                         bool optional)
 {
     for (; f && depth < MAX_DEPTH; f = f->child, depth++, branch = -1) {
-        blz_look look = {.fd = -1};
+        blz_wait_info info = {.fd = -1};
 
         add_frame(out, f, depth, branch);
-        if (f->ops->look)
-            f->ops->look(f, &look);
-        optional |= look.any;
-        add_wait(out, &look, optional || look.due_ns > 0);
-        for (uint32_t i = 0; i < look.nr_branches && i < MAX_BRANCHES; i++)
-            if (look.live >> i & 1)
-                add_futures(out, look.branches[i], depth + 1, (int)i, optional);
-        if (look.nr_branches > 0)
+        if (f->ops->describe_wait)
+            f->ops->describe_wait(f, &info);
+        optional |= info.any;
+        add_wait(out, &info, optional || info.due_ns > 0);
+        for (uint32_t i = 0; i < info.nr_branches && i < MAX_BRANCHES; i++)
+            if (info.live >> i & 1)
+                add_futures(out, info.branches[i], depth + 1, (int)i, optional);
+        if (info.nr_branches > 0)
             return;
     }
 }

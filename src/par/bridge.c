@@ -17,7 +17,7 @@
 
 #include "sched/sched.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <blitz/par_run.h>
 
 #include <errno.h>
@@ -112,12 +112,12 @@ static void run_cancel(blz_future *future, blz_cx *cx)
     future->line = AWAIT_CANCELLED;
 }
 
-static void run_look(const blz_future *future, blz_look *look)
+static void run_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_par_run_op *op = (const blz_par_run_op *)(const void *)future;
 
-    look->kind = "computation";
-    look->object = op->pool;
+    info->kind = "computation";
+    info->object = op->pool;
 }
 
 blz_future *blz_par_run(blz_par_run_op *op, blz_pool *pool, blz_par_run_fn fn, void *arg)
@@ -125,7 +125,7 @@ blz_future *blz_par_run(blz_par_run_op *op, blz_pool *pool, blz_par_run_fn fn, v
     static const blz_future_ops ops = {.name = "par_run",
                                        .poll = run_poll,
                                        .cancel = run_cancel,
-                                       .look = run_look};
+                                       .describe_wait = run_describe};
 
     *op = (blz_par_run_op){.future = {.ops = &ops}, .pool = pool, .fn = fn, .arg = arg};
     return &op->future;

@@ -15,7 +15,7 @@
 enum { FOUND = INT_MIN };
 
 typedef struct search {
-    blz_par_scan_fn scan;
+    blz_par_search_fn search_block;
     void *arg;
     size_t n;
     blz_par_which which;
@@ -40,17 +40,17 @@ static int search_range(blz_par *par, size_t begin, size_t end, void *arg)
     (void)par;
     if (blz__load(&s->best, RELAXED) < begin)
         return 0;
-    at = s->scan(from, to, mirrored, s->arg);
+    at = s->search_block(from, to, mirrored, s->arg);
     if (at == to)
         return 0;
     note(s, mirrored ? s->n - 1 - at : at);
     return s->which == BLZ_PAR_ANY ? FOUND : 0;
 }
 
-int blz_par_find_by(blz_par *par, size_t n, blz_par_which which, blz_par_scan_fn scan, void *arg,
-                    size_t *index, const blz_par_options *options)
+int blz_par_find_by(blz_par *par, size_t n, blz_par_which which, blz_par_search_fn search_block,
+                    void *arg, size_t *index, const blz_par_options *options)
 {
-    search s = {.scan = scan, .arg = arg, .n = n, .which = which, .best = n};
+    search s = {.search_block = search_block, .arg = arg, .n = n, .which = which, .best = n};
     int rc = blz_par_for(par, n, search_range, &s, options);
 
     *index = n;
@@ -69,7 +69,7 @@ typedef struct predicate {
     bool wanted;
 } predicate;
 
-static size_t scan_elements(size_t begin, size_t end, bool from_the_back, void *arg)
+static size_t search_elements(size_t begin, size_t end, bool from_the_back, void *arg)
 {
     const predicate *p = arg;
 
@@ -86,7 +86,7 @@ int blz_par_find(blz_par *par, size_t n, blz_par_which which, blz_par_predicate_
 {
     predicate p = {fn, arg, true};
 
-    return blz_par_find_by(par, n, which, scan_elements, &p, index, options);
+    return blz_par_find_by(par, n, which, search_elements, &p, index, options);
 }
 
 int blz_par_any(blz_par *par, size_t n, blz_par_predicate_fn fn, void *arg, bool *result,
@@ -104,7 +104,7 @@ int blz_par_all(blz_par *par, size_t n, blz_par_predicate_fn fn, void *arg, bool
 {
     predicate p = {fn, arg, false};
     size_t index;
-    int rc = blz_par_find_by(par, n, BLZ_PAR_ANY, scan_elements, &p, &index, options);
+    int rc = blz_par_find_by(par, n, BLZ_PAR_ANY, search_elements, &p, &index, options);
 
     *result = index == n;
     return rc;

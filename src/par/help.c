@@ -181,16 +181,16 @@ bool blz__par_may_take(const worker *w)
     return has_stack() && w->depth < PAR_MAX_DEPTH && !pool_is_forked(w->pool);
 }
 
-static blz_par_wait way_to_wait(const worker *w, blz_par_wait wish)
+static blz_par_wait_mode way_to_wait(const worker *w, blz_par_wait_mode wish)
 {
-    blz_par_wait way = wish == BLZ_PAR_WAIT_DEFAULT ? w->pool->waiting : wish;
+    blz_par_wait_mode way = wish == BLZ_PAR_WAIT_DEFAULT ? w->pool->waiting : wish;
 
     if (!blz__par_may_take(w))
         return BLZ_PAR_WAIT_BLOCK;
     return way == BLZ_PAR_WAIT_STEAL && w->isolated ? BLZ_PAR_WAIT_LEAPFROG : way;
 }
 
-static void wait_until(worker *w, const struct awaited *a, blz_par_wait waiting)
+static void wait_until(worker *w, const struct awaited *a, blz_par_wait_mode waiting)
 {
     switch (way_to_wait(w, waiting)) {
     case BLZ_PAR_WAIT_STEAL:
@@ -208,7 +208,7 @@ static void wait_until(worker *w, const struct awaited *a, blz_par_wait waiting)
     }
 }
 
-void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting)
+void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait_mode waiting)
 {
     wait_until(w, &(struct awaited){&job->latch, &job->claim, NULL}, waiting);
 }

@@ -241,7 +241,7 @@ static bool is_out_of_reach(worker *w, int64_t index)
     return pool_is_forked(w->pool) && ring_is_held(&w->ring, index);
 }
 
-bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting)
+bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait_mode waiting)
 {
     worker *w = worker_of(par);
     bool tells = job->index == w->shown;

@@ -17,10 +17,10 @@ static bool are_valid(const blz_pool_options *o)
            (unsigned)o->spin <= BLZ_POOL_SPIN_LONG;
 }
 
-/* From BLZ_NUM_THREADS, or the CPUs of this process. */
+/* From BLZ_POOL_THREADS, or the CPUs of this process. */
 static int resolve_threads(blz_pool_options *o)
 {
-    const char *text = blz__env_get("BLZ_NUM_THREADS");
+    const char *text = blz__env_get("BLZ_POOL_THREADS");
     unsigned most = BLZ_POOL_MAX_THREADS - o->guests;
     long threads = 0;
     char *end;

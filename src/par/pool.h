@@ -93,7 +93,7 @@ struct blz_pool {
     blz_par_job **slots; /* of all of them */
     uint32_t nr_workers, nr_guests, ring_size;
     uint32_t *fork_word; /* reads 0 in a forked child */
-    blz_par_wait waiting;
+    blz_par_wait_mode waiting;
     uint32_t spins, rounds; /* before a worker sleeps: without yields, and in all */
     void (*on_thread_start)(void *arg, unsigned index);
     void (*on_thread_stop)(void *arg, unsigned index);
@@ -249,7 +249,7 @@ void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch);
 void blz__par_wait_for_scope(worker *w, blz_par_scope *scope);
 
 /* Waits until the job, which another worker has, is done. [owner of the job] */
-void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait waiting);
+void blz__par_wait_for(worker *w, blz_par_job *job, blz_par_wait_mode waiting);
 
 /* ---- force.c ---- */
 

@@ -19,7 +19,7 @@ typedef struct range_loop {
     const blz_par_reducer *reducer;
     void *arg;
     const blz_par_cancel *cancel;
-    blz_par_wait waiting;
+    blz_par_wait_mode waiting;
     size_t least, most;    /* elements of a leaf */
     uint64_t look_ticks;   /* after this much time a thread looks around */
     uint64_t target_ticks; /* of a leaf */

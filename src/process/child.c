@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ int64_t blz__child_reap(struct blz__child *child)
     return status;
 }
 
-int64_t blz_child_try_wait(blz_child *child)
+int64_t blz_child_try_await(blz_child *child)
 {
     return child->child_ ? blz__child_reap(child->child_) : -EBADF;
 }
@@ -69,13 +69,13 @@ static bool is_known(struct blz__child *child, int64_t *status)
     return known;
 }
 
-static void begin_wait(blz_child_wait_op *op)
+static void begin_wait(blz_child_await_op *op)
 {
     op->future.line = WAIT_READABLE;
     op->future.child = blz_fd_readable(&op->io, &op->child->fd);
 }
 
-static blz_poll end_wait(blz_child_wait_op *op, int64_t result)
+static blz_poll end_wait(blz_child_await_op *op, int64_t result)
 {
     op->future.child = NULL;
     return blz_future_done(&op->future, result);
@@ -83,7 +83,7 @@ static blz_poll end_wait(blz_child_wait_op *op, int64_t result)
 
 static blz_poll wait_poll(blz_future *self, blz_cx *cx)
 {
-    blz_child_wait_op *op = (blz_child_wait_op *)self;
+    blz_child_await_op *op = (blz_child_await_op *)self;
     int64_t status;
 
     if (self->line == WAIT_STOPPED)
@@ -116,23 +116,23 @@ static void wait_cancel(blz_future *self, blz_cx *cx)
 }
 
 /* Which one is told by its number, as blz_process_watch does. It is there while somebody waits. */
-static void wait_look(const blz_future *self, blz_look *look)
+static void wait_describe(const blz_future *self, blz_wait_info *info)
 {
-    const struct blz__child *child = ((const blz_child_wait_op *)self)->child;
+    const struct blz__child *child = ((const blz_child_await_op *)self)->child;
 
     if (self->line != WAIT_READABLE)
         return;
-    look->kind = "process";
-    look->object = (const void *)(uintptr_t)child->pid;
-    look->fd = child->pidfd;
+    info->kind = "process";
+    info->object = (const void *)(uintptr_t)child->pid;
+    info->fd = child->pidfd;
 }
 
-blz_future *blz_child_wait(blz_child_wait_op *op, blz_child *child)
+blz_future *blz_child_await(blz_child_await_op *op, blz_child *child)
 {
-    static const blz_future_ops ops = {.name = "child_wait",
+    static const blz_future_ops ops = {.name = "child_await",
                                        .poll = wait_poll,
                                        .cancel = wait_cancel,
-                                       .look = wait_look};
+                                       .describe_wait = wait_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->child = child->child_;

@@ -21,7 +21,7 @@ struct terminate {
     int64_t grace_ns;
     int64_t rc;
     blz_timeout limit;
-    blz_child_wait_op wait;
+    blz_child_await_op wait;
 };
 _Static_assert(sizeof(struct terminate) <= sizeof(blz_child_terminate_op), "it is too small");
 
@@ -36,11 +36,11 @@ BLZ_ASYNC(terminate)
     self->rc = signal_handle(&self->child, SIGTERM);
     if (self->rc == 0 || self->rc == -ESRCH)
         BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, self->grace_ns,
-                                             blz_child_wait(&self->wait, &self->child)));
+                                             blz_child_await(&self->wait, &self->child)));
     if (self->rc == -ETIMEDOUT || self->rc == -ECANCELED) {
         self->rc = signal_handle(&self->child, SIGKILL);
         if (self->rc == 0 || self->rc == -ESRCH)
-            BLZ_AWAIT_SHIELDED(self->rc, blz_child_wait(&self->wait, &self->child));
+            BLZ_AWAIT_SHIELDED(self->rc, blz_child_await(&self->wait, &self->child));
     }
     if (self->rc >= 0)
         (void)signal_handle(&self->child, SIGKILL); /* what is left of its group */
@@ -66,7 +66,7 @@ struct run {
     blz_command *cmd;
     blz_child child;
     int64_t rc, status;
-    blz_child_wait_op wait;
+    blz_child_await_op wait;
 };
 _Static_assert(sizeof(struct run) <= sizeof(blz_command_run_op), "it is too small");
 
@@ -88,9 +88,9 @@ BLZ_ASYNC(run)
     self->rc = start(self);
     if (self->rc < 0)
         goto out;
-    BLZ_AWAIT(self->rc, blz_child_wait(&self->wait, &self->child));
+    BLZ_AWAIT(self->rc, blz_child_await(&self->wait, &self->child));
     if (self->rc < 0 && blz__child_kill(&self->child))
-        BLZ_AWAIT_SHIELDED(self->status, blz_child_wait(&self->wait, &self->child));
+        BLZ_AWAIT_SHIELDED(self->status, blz_child_await(&self->wait, &self->child));
     blz_child_drop(&self->child);
 out:
     BLZ_END(self->rc);

@@ -14,7 +14,7 @@
 #include "io/io.h"
 
 #include <blitz/async.h>
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 #include <string.h>
@@ -141,14 +141,14 @@ static void drain_cancel(blz_future *self, blz_cx *cx)
             blz_future_cancel(&drain->streams[i].io.future, cx);
 }
 
-static void drain_look(const blz_future *self, blz_look *look)
+static void drain_describe(const blz_future *self, blz_wait_info *info)
 {
     const struct drain *drain = (const struct drain *)self;
 
-    look->branches = drain->reads;
-    look->nr_branches = 2;
+    info->branches = drain->reads;
+    info->nr_branches = 2;
     for (int i = 0; i < 2; i++)
-        look->live |= (uint64_t)drain->streams[i].reads << i;
+        info->live |= (uint64_t)drain->streams[i].reads << i;
 }
 
 /* ---- the whole ---- */
@@ -160,7 +160,7 @@ struct output {
     blz_child child;
     int64_t rc, status;
     struct drain drain;
-    blz_child_wait_op wait;
+    blz_child_await_op wait;
 };
 _Static_assert(sizeof(struct output) <= sizeof(blz_output_op), "it is too small");
 
@@ -176,7 +176,7 @@ static blz_future *drain(struct output *self, const blz_allocator *allocator)
     static const blz_future_ops ops = {.name = "child_output",
                                        .poll = drain_poll,
                                        .cancel = drain_cancel,
-                                       .look = drain_look};
+                                       .describe_wait = drain_describe};
 
     self->drain.future = (blz_future){.ops = &ops};
     self->drain.allocator = allocator;
@@ -224,9 +224,9 @@ BLZ_ASYNC(output)
         goto out;
     BLZ_AWAIT(self->rc, drain(self, blz__rt_allocator(blz_cx_rt(cx))));
     if (self->rc == 0)
-        BLZ_AWAIT(self->rc, blz_child_wait(&self->wait, &self->child));
+        BLZ_AWAIT(self->rc, blz_child_await(&self->wait, &self->child));
     if (self->rc < 0 && blz__child_kill(&self->child))
-        BLZ_AWAIT_SHIELDED(self->status, blz_child_wait(&self->wait, &self->child));
+        BLZ_AWAIT_SHIELDED(self->status, blz_child_await(&self->wait, &self->child));
     hand_over(self);
     blz_child_drop(&self->child);
 out:

@@ -5,7 +5,7 @@
  */
 #include "process/process.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 #include <unistd.h>
@@ -74,15 +74,15 @@ static void watch_cancel(blz_future *self, blz_cx *cx)
         self->line = WATCH_STOPPED;
 }
 
-static void watch_look(const blz_future *self, blz_look *look)
+static void watch_describe(const blz_future *self, blz_wait_info *info)
 {
     const blz_process_watch_op *op = (const blz_process_watch_op *)self;
 
     if (self->line != WATCH_READABLE)
         return;
-    look->kind = "process";
-    look->object = (const void *)(uintptr_t)op->pid;
-    look->fd = op->pidfd;
+    info->kind = "process";
+    info->object = (const void *)(uintptr_t)op->pid;
+    info->fd = op->pidfd;
 }
 
 blz_future *blz_process_watch(blz_process_watch_op *op, pid_t pid)
@@ -90,7 +90,7 @@ blz_future *blz_process_watch(blz_process_watch_op *op, pid_t pid)
     static const blz_future_ops ops = {.name = "process_watch",
                                        .poll = watch_poll,
                                        .cancel = watch_cancel,
-                                       .look = watch_look};
+                                       .describe_wait = watch_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->pid = pid;

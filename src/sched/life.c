@@ -130,7 +130,7 @@ void blz__rt_drop_orphan(blz_rt *rt)
         blz__rt_destroy(rt);
 }
 
-int blz__rt_watch(blz_rt *rt, blz__watcher *watcher)
+int blz__rt_add_end_hook(blz_rt *rt, blz__rt_end_hook *hook)
 {
     int rc = -ESHUTDOWN;
 
@@ -138,25 +138,25 @@ int blz__rt_watch(blz_rt *rt, blz__watcher *watcher)
         return -EOWNERDEAD;
     blz__lock_acquire(&rt->life_lock);
     if (!rt->stopped) {
-        watcher->next = rt->watchers;
-        rt->watchers = watcher;
+        hook->next = rt->end_hooks;
+        rt->end_hooks = hook;
         rc = 0;
     }
     blz__lock_release(&rt->life_lock);
     return rc;
 }
 
-bool blz__rt_unwatch(blz_rt *rt, blz__watcher *watcher)
+bool blz__rt_remove_end_hook(blz_rt *rt, blz__rt_end_hook *hook)
 {
-    blz__watcher **link = &rt->watchers;
+    blz__rt_end_hook **link = &rt->end_hooks;
     bool found;
 
     blz__lock_acquire(&rt->life_lock);
-    while (*link && *link != watcher)
+    while (*link && *link != hook)
         link = &(*link)->next;
     found = *link != NULL;
     if (found)
-        *link = watcher->next;
+        *link = hook->next;
     blz__lock_release(&rt->life_lock);
     return found;
 }
@@ -164,17 +164,17 @@ bool blz__rt_unwatch(blz_rt *rt, blz__watcher *watcher)
 /* They may ask the runtime for what they like until they return, but not to live on. */
 static void tell_watchers(blz_rt *rt)
 {
-    blz__watcher *watcher;
+    blz__rt_end_hook *hook;
 
     do {
         blz__lock_acquire(&rt->life_lock);
-        watcher = rt->watchers;
-        if (watcher)
-            rt->watchers = watcher->next;
+        hook = rt->end_hooks;
+        if (hook)
+            rt->end_hooks = hook->next;
         blz__lock_release(&rt->life_lock);
-        if (watcher)
-            watcher->ended(watcher, rt);
-    } while (watcher);
+        if (hook)
+            hook->ended(hook, rt);
+    } while (hook);
 }
 
 /*

@@ -54,11 +54,11 @@ struct blz_rt {
     blz__lock life_lock; /* of started and closed */
     bool started;
     bool stopped;
-    bool pool_closed;       /* the pool's time is over; under life_lock */
-    bool jobs_stuck;        /* and not all of its jobs have ended; under life_lock */
-    bool ended;             /* freed: the last of the orphans destroys it; under inject.lock */
-    blz__watcher *watchers; /* under life_lock */
-    uint64_t callbacks;     /* that will run when a task ends */
+    bool pool_closed;            /* the pool's time is over; under life_lock */
+    bool jobs_stuck;             /* and not all of its jobs have ended; under life_lock */
+    bool ended;                  /* freed: the last of the orphans destroys it; under inject.lock */
+    blz__rt_end_hook *end_hooks; /* under life_lock */
+    uint64_t callbacks;          /* that will run when a task ends */
     size_t orphans; /* blocks still referred to after the end, threads that release memory; too */
     uint32_t nr_threads;
     uint64_t turn_owner; /* the thread that makes embedded turns; 0: none yet */

@@ -28,7 +28,7 @@ struct blz__io *blz__rt_io(const blz_rt *rt);
 const blz__driver_ops *blz__rt_driver_ops(blz_rt *rt, int *rc);
 
 /*
- * Spawns a task that is pinned (args->local) to any worker of this thread's runtime: 0 or a
+ * Spawns a task that is pinned (args->pinned) to any worker of this thread's runtime: 0 or a
  * negative errno, as blz_spawn. [task]
  */
 int blz__spawn_pinned(const blz_spawn_args *args, const void *frame, size_t size, unsigned worker);
@@ -116,16 +116,16 @@ const blz_options *blz__rt_options(const blz_rt *rt);
 /* ---- for those who look at a runtime from outside ---- */
 
 /* Is told, once, when the runtime has shut down and its memory is about to go. */
-typedef struct blz__watcher blz__watcher;
-struct blz__watcher {
-    blz__watcher *next;
-    void (*ended)(blz__watcher *watcher, blz_rt *rt);
+typedef struct blz__rt_end_hook blz__rt_end_hook;
+struct blz__rt_end_hook {
+    blz__rt_end_hook *next;
+    void (*ended)(blz__rt_end_hook *hook, blz_rt *rt);
 };
 
 /* 0, or -ESHUTDOWN: a shutdown has begun. [any thread] */
-int blz__rt_watch(blz_rt *rt, blz__watcher *watcher);
+int blz__rt_add_end_hook(blz_rt *rt, blz__rt_end_hook *hook);
 
 /* False: it is being told, or has been. [any thread] */
-bool blz__rt_unwatch(blz_rt *rt, blz__watcher *watcher);
+bool blz__rt_remove_end_hook(blz_rt *rt, blz__rt_end_hook *hook);
 
 #endif

@@ -42,7 +42,7 @@ static BLZ_COLD int add_extras(blz_task *task, const blz_spawn_args *args, uint3
 
     if (args->name)
         rc = blz__task_rename(task, args->name);
-    if (rc == 0 && args->local) {
+    if (rc == 0 && args->pinned) {
         rc = blz__task_make_ext(task);
         if (rc == 0)
             task_ext(task)->pinned_to = pin;
@@ -58,12 +58,12 @@ static inline int prepare(blz_task *task, const blz_spawn_args *args, const void
                           size_t size, uint64_t id, uint32_t pin)
 {
     blz__task_init(task, frame, size, origin_of(args, frame), id);
-    if (blz_unlikely(args->name || args->local)) {
+    if (blz_unlikely(args->name || args->pinned)) {
         int rc = add_extras(task, args, pin);
         if (rc < 0)
             return rc;
     }
-    uint64_t state = task_state_new(args->handle || args->scope, args->local);
+    uint64_t state = task_state_new(args->handle || args->scope, args->pinned);
     task_holders_init(task, args->handle || args->scope);
     if (args->handle)
         *args->handle = (blz_handle){task, 0};
@@ -138,9 +138,9 @@ static BLZ_COLD int spawn_special(blz_worker *w, const blz_spawn_args *args, con
     blz__store(&w->stats.spawned, w->stats.spawned + 1, RELAXED);
     if (trace_watched(TRACE_QUEUE))
         blz__trace_spawn(task);
-    if (args->local && pin != w->index)
+    if (args->pinned && pin != w->index)
         blz__worker_mail_pinned(&w->rt->workers[pin], task); /* this task keeps the runtime alive */
-    else if (args->local)
+    else if (args->pinned)
         blz__worker_push_back(w, task);
     else
         blz__worker_push(w, task);
@@ -239,7 +239,7 @@ static BLZ_NOINLINE int spawn_remote(blz_rt *rt, const blz_spawn_args *args, con
 {
     int rc;
 
-    if (args->local)
+    if (args->pinned)
         return -EPERM;
     if (blz_unlikely(!blz__load(&rt->started, ACQUIRE))) { /* pairs with blz__rt_start */
         rc = blz__rt_start(rt, false);
@@ -298,7 +298,7 @@ int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)
         total = blz__scope_block_size(total);
     if (!is_polling(w, rt))
         return spawn_remote(rt, args, frame, size, total);
-    if (args->name || args->local || args->scope)
+    if (args->name || args->pinned || args->scope)
         return spawn_special(w, args, frame, size, total, w->index);
     return spawn_plain(w, frame, size, total, args->handle, origin_of(args, frame));
 }

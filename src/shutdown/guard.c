@@ -26,7 +26,7 @@
 
 #include "task/task.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <errno.h>
 
 _Static_assert(sizeof(blz_guard) == 16 && sizeof(blz_guard_op) == 256, "part of the ABI");
@@ -153,10 +153,10 @@ static void guard_cancel(blz_future *self, blz_cx *cx)
 }
 
 /* It ends what it awaits, if need be. */
-static void guard_look(const blz_future *future, blz_look *look)
+static void guard_describe(const blz_future *future, blz_wait_info *info)
 {
     (void)future;
-    look->any = true;
+    info->any = true;
 }
 
 blz_future *blz_guard_run(blz_guard_op *op, blz_guard *guard, blz_future *inner)
@@ -164,7 +164,7 @@ blz_future *blz_guard_run(blz_guard_op *op, blz_guard *guard, blz_future *inner)
     static const blz_future_ops ops = {.name = "guard_run",
                                        .poll = guard_poll,
                                        .cancel = guard_cancel,
-                                       .look = guard_look};
+                                       .describe_wait = guard_describe};
     blz_shutdown *s = guard->shutdown;
     int soft = guard->private_ == GATE_ACCEPTOR ? BLZ_SHUTDOWN_STOPPING : BLZ_SHUTDOWN_CANCELLING;
 

@@ -4,7 +4,8 @@
  */
 #include "signal/table.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
+#include <errno.h>
 
 _Static_assert(sizeof(blz_signal) == 24 && sizeof(blz_signal_op) == 96, "part of the ABI");
 
@@ -45,7 +46,8 @@ void blz_signal_close(blz_signal *sub)
 
 /* ---- receiving ---- */
 
-int64_t blz_signal_try_recv(blz_signal *sub, blz_signal_info *info)
+/* Takes what has come: how many, which may be 0. */
+static int64_t take_signals(blz_signal *sub, blz_signal_info *info)
 {
     struct sub *s = sub_of(sub);
     int rc = blz__signals_check(s->number);
@@ -64,6 +66,13 @@ int64_t blz_signal_try_recv(blz_signal *sub, blz_signal_info *info)
     return (int64_t)count;
 }
 
+int64_t blz_signal_try_recv(blz_signal *sub, blz_signal_info *info)
+{
+    int64_t count = take_signals(sub, info);
+
+    return count == 0 ? -EAGAIN : count;
+}
+
 static bool recv_has_come(notice_wait *wait)
 {
     struct sub *sub = sub_of(((blz_signal_op *)wait)->signal);
@@ -73,7 +82,7 @@ static bool recv_has_come(notice_wait *wait)
 static int64_t recv_take(notice_wait *wait)
 {
     blz_signal_op *op = (blz_signal_op *)wait;
-    return blz_signal_try_recv(op->signal, op->info);
+    return take_signals(op->signal, op->info);
 }
 
 static signal_list *list_of(const blz_signal_op *op)
@@ -98,12 +107,12 @@ static void recv_cancel(blz_future *self, blz_cx *cx)
     blz__notice_cancel((notice_wait *)self, list_of((blz_signal_op *)self));
 }
 
-static void recv_look(const blz_future *future, blz_look *look)
+static void recv_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_signal_op *op = (const blz_signal_op *)(const void *)future;
 
-    look->kind = "signal";
-    look->object = op->signal;
+    info->kind = "signal";
+    info->object = op->signal;
 }
 
 blz_future *blz_signal_recv(blz_signal_op *op, blz_signal *sub, blz_signal_info *info)
@@ -111,7 +120,7 @@ blz_future *blz_signal_recv(blz_signal_op *op, blz_signal *sub, blz_signal_info 
     static const blz_future_ops ops = {.name = "signal_recv",
                                        .poll = recv_poll,
                                        .cancel = recv_cancel,
-                                       .look = recv_look};
+                                       .describe_wait = recv_describe};
 
     *op = (blz_signal_op){.future = {.ops = &ops}, .signal = sub, .info = info};
     return &op->future;

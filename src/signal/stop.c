@@ -74,9 +74,9 @@ static void wait_cancel(blz_future *self, blz_cx *cx)
     blz__notice_cancel((notice_wait *)self, &blz__signals.stop);
 }
 
-blz_future *blz_stop_wait(blz_stop_op *op, blz_stop *stop)
+blz_future *blz_stop_await(blz_stop_op *op, blz_stop *stop)
 {
-    static const blz_future_ops ops = {.name = "stop_wait",
+    static const blz_future_ops ops = {.name = "stop_await",
                                        .poll = wait_poll,
                                        .cancel = wait_cancel};
 
@@ -86,5 +86,5 @@ blz_future *blz_stop_wait(blz_stop_op *op, blz_stop *stop)
 
 blz_future *blz_stop_signal(blz_stop_op *op)
 {
-    return blz_stop_wait(op, NULL);
+    return blz_stop_await(op, NULL);
 }

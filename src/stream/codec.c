@@ -5,7 +5,7 @@
  * The invariant: `seen_` bytes from the first unused one have been looked at and will not be again,
  * so what is fed byte by byte costs as much as what comes at once. Between two calls nothing points
  * into the caller's memory, which may move. A codec that has failed stays so; one that skips counts
- * what is left of a frame in `skip_`, or looks for a delimiter, using all that it is given.
+ * what is left of a record in `skip_`, or looks for a delimiter, using all that it is given.
  */
 #include "stream/codec.h"
 
@@ -44,7 +44,7 @@ static int step(blz_codec *codec, const uint8_t *data, size_t len, blz_cut *cut)
                                         : blz__delimiter_decode(codec, data, len, cut);
 }
 
-/* An error is for good, unless it is a frame that is skipped. */
+/* An error is for good, unless it is a record that is skipped. */
 static int settle(blz_codec *codec, int rc)
 {
     if (rc < 0 && !(rc == -EMSGSIZE && codec->skip_too_long_))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames that end with a byte string; lines are those that end with "\n".
+ * Records that end with a byte string; lines are those that end with "\n".
  *
  * The search is that of Knuth, Morris and Pratt: `matched_` bytes of the delimiter are the last
  * ones seen, the most there can be, and when the next byte does not go on with them, fallback_ says
  * how many of them can still be the beginning. So no byte is looked at again when more come, and no
  * delimiter makes it slow. While nothing is matched, memchr looks for the first byte.
  *
- * How long a frame is at least: what has been seen, less what is matched, since these may become
+ * How long a record is at least: what has been seen, less what is matched, since these may become
  * the delimiter (and for lines less a CR at the end). It is too long as soon as that is; the search
  * goes no further than is needed to know.
  */
@@ -105,7 +105,7 @@ static bool ends_in_cr(const blz_codec *codec, const uint8_t *data, size_t len)
 
 /* ---- decoding ---- */
 
-/* Passes over the rest of a frame that was too long: all that there is, or to its end. */
+/* Passes over the rest of a record that was too long: all that there is, or to its end. */
 static int skip(blz_codec *codec, const uint8_t *data, size_t len, blz_cut *cut)
 {
     size_t end = search(codec, data, len);
@@ -145,7 +145,7 @@ int blz__delimiter_decode(blz_codec *codec, const uint8_t *data, size_t len, blz
     return 1;
 }
 
-/* What is left is a frame without a delimiter. A CR at its end is a part of it. */
+/* What is left is a record without a delimiter. A CR at its end is a part of it. */
 int blz__delimiter_finish(blz_codec *codec, size_t len, blz_cut *cut)
 {
     *cut = (blz_cut){.used = len};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames with their length in front.
+ * Records with their length in front.
  *
  * The length comes from a stranger. It is a uint64_t, and is compared before it is added to
  * anything: sums that would not fit stay at the largest number, which is too long in any case. Once
@@ -99,7 +99,7 @@ static bool adjust(uint64_t *length, int64_t adjustment)
     return true;
 }
 
-/* Passes over what is there of a frame that was too long. */
+/* Passes over what is there of a record that was too long. */
 static size_t skip(blz_codec *codec, size_t len)
 {
     size_t used = len < codec->skip_ ? len : (size_t)codec->skip_;

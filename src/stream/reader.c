@@ -256,11 +256,11 @@ blz_future *blz_reader_skip_until(blz_reader *reader, char delimiter)
     return reader_begin(reader, skip_until_step, NULL, 0);
 }
 
-/* ---- frames ---- */
+/* ---- records ---- */
 
-static int64_t frame_step(blz_reader *r, blz_cx *cx)
+static int64_t record_step(blz_reader *r, blz_cx *cx)
 {
-    blz_view *frame = r->out_;
+    blz_view *record = r->out_;
     blz_cut cut = {0};
     const char *start = r->buf + r->pos;
     int rc =
@@ -269,15 +269,15 @@ static int64_t frame_step(blz_reader *r, blz_cx *cx)
     (void)cx;
     blz_reader_consume(r, cut.used);
     if (rc == 1)
-        *frame = (blz_view){start + cut.at, cut.len};
+        *record = (blz_view){start + cut.at, cut.len};
     if (rc != 0 || r->ended_)
         return rc;
     return is_full(r) ? -ENOBUFS : NEED_MORE;
 }
 
-blz_future *blz_reader_frame(blz_reader *reader, blz_codec *codec, blz_view *frame)
+blz_future *blz_reader_record(blz_reader *reader, blz_codec *codec, blz_view *record)
 {
-    reader_begin(reader, frame_step, frame, 0);
+    reader_begin(reader, record_step, record, 0);
     reader->more_ = codec;
     return &reader->future;
 }

@@ -21,7 +21,7 @@
  * queue any more, and whoever arrives in the next round is.
  */
 #include <blitz/barrier.h>
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include "base/panic.h"
 #include "sync/sync.h"
@@ -185,12 +185,12 @@ static void arrive_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
-static void arrive_look(const blz_future *future, blz_look *look)
+static void arrive_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_barrier_op *op = (const blz_barrier_op *)(const void *)future;
 
-    look->kind = "barrier";
-    look->object = op->barrier;
+    info->kind = "barrier";
+    info->object = op->barrier;
 }
 
 blz_future *blz_barrier_arrive(blz_barrier_op *op, blz_barrier *barrier)
@@ -198,7 +198,7 @@ blz_future *blz_barrier_arrive(blz_barrier_op *op, blz_barrier *barrier)
     static const blz_future_ops ops = {.name = "barrier_arrive",
                                        .poll = arrive_poll,
                                        .cancel = arrive_cancel,
-                                       .look = arrive_look};
+                                       .describe_wait = arrive_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->waiter.state = WAITER_IDLE;

@@ -39,7 +39,7 @@
 #include "task/task.h"
 #include "tuning.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <blitz/mutex.h>
 
 _Static_assert(sizeof(blz_mutex) == 32, "part of the ABI");
@@ -92,9 +92,9 @@ static bool take_called(blz_mutex *m)
 /* ---- who has it ---- */
 
 /*
- * For those who look at the program (blitz/look.h), and for nothing else: so it is stored after the
- * mutex has been taken, without order, and is no step of a model. A thread is nobody, and so is who
- * had it at once (try_lock): to find out who that is would cost more than the lock.
+ * For those who look at the program (blitz/wait_info.h), and for nothing else: so it is stored
+ * after the mutex has been taken, without order, and is no step of a model. A thread is nobody, and
+ * so is who had it at once (try_lock): to find out who that is would cost more than the lock.
  */
 static inline void note_holder(blz_mutex *m, const blz_task *task)
 {
@@ -350,20 +350,20 @@ static void lock_cancel(blz_future *future, blz_cx *cx)
     future->line = left ? LOCK_CANCELLED : LOCK_QUITTING;
 }
 
-static void lock_look(const blz_future *future, blz_look *look)
+static void lock_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_mutex *m = ((const blz_mutex_op *)(const void *)future)->mutex;
 
-    look->kind = "mutex";
-    look->object = m;
+    info->kind = "mutex";
+    info->object = m;
     if (blz__load(&m->word, RELAXED) & LOCKED)
-        look->holder32 = blz__load(&m->holder, RELAXED);
+        info->holder32 = blz__load(&m->holder, RELAXED);
 }
 
 static const blz_future_ops lock_ops = {.name = "mutex_lock",
                                         .poll = lock_poll,
                                         .cancel = lock_cancel,
-                                        .look = lock_look};
+                                        .describe_wait = lock_describe};
 
 blz_future *blz_mutex_lock(blz_mutex_op *op, blz_mutex *mutex)
 {

@@ -30,7 +30,7 @@
  * A permit that comes to a wait which is being cancelled is passed on by its last poll. One that
  * came to all is not: it was meant for this one, and the wait ends with success.
  */
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <blitz/notify.h>
 
 #include "sync/sync.h"
@@ -140,7 +140,7 @@ static bool take_permit(blz_notify *notify, uint64_t *word)
     return blz__cas_weak(&notify->word, word, EMPTY, ACQUIRE, RELAXED);
 }
 
-int blz_notify_try_wait(blz_notify *notify)
+int blz_notify_try_await(blz_notify *notify)
 {
     uint64_t word = blz__load(&notify->word, RELAXED);
 
@@ -319,18 +319,18 @@ static void await_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
-static void await_look(const blz_future *future, blz_look *look)
+static void await_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_notify_op *op = (const blz_notify_op *)(const void *)future;
 
-    look->kind = "notify";
-    look->object = op->notify;
+    info->kind = "notify";
+    info->object = op->notify;
 }
 
 static const blz_future_ops await_ops = {.name = "notify_await",
                                          .poll = await_poll,
                                          .cancel = await_cancel,
-                                         .look = await_look};
+                                         .describe_wait = await_describe};
 
 blz_future *blz_notify_await(blz_notify_op *op, blz_notify *notify)
 {

@@ -30,7 +30,7 @@
  *   CANCELLED  was cancelled before
  *   ENDING     has its result; awaits the end of a `make` that must run in any case
  */
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <blitz/once.h>
 
 #include "sync/sync.h"
@@ -274,12 +274,12 @@ static void get_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
-static void get_look(const blz_future *future, blz_look *look)
+static void get_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_once_op *op = (const blz_once_op *)(const void *)future;
 
-    look->kind = "once";
-    look->object = op->once;
+    info->kind = "once";
+    info->object = op->once;
 }
 
 blz_future *blz_once_get(blz_once_op *op, blz_once *once, blz_future *make)
@@ -287,7 +287,7 @@ blz_future *blz_once_get(blz_once_op *op, blz_once *once, blz_future *make)
     static const blz_future_ops ops = {.name = "once_get",
                                        .poll = get_poll,
                                        .cancel = get_cancel,
-                                       .look = get_look};
+                                       .describe_wait = get_describe};
 
     op->future = (blz_future){.ops = &ops, .child = make};
     if (make)

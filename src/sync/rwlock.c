@@ -26,7 +26,7 @@
 #include "sync/sync.h"
 #include "task/task.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <blitz/rwlock.h>
 
 _Static_assert(sizeof(blz_rwlock) == 32, "part of the ABI");
@@ -266,28 +266,28 @@ static blz_future *init(blz_rwlock_op *op, blz_rwlock *rwlock, const blz_future_
 }
 
 /* Readers are only counted: nobody knows who they are. */
-static void lock_look(const blz_future *future, blz_look *look)
+static void lock_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_rwlock *l = ((const blz_rwlock_op *)(const void *)future)->rwlock;
 
-    look->kind = "rwlock";
-    look->object = l;
+    info->kind = "rwlock";
+    info->object = l;
     if (blz__load(&l->word, RELAXED) & WRITER)
-        look->holder32 = blz__load(&l->writer, RELAXED);
+        info->holder32 = blz__load(&l->writer, RELAXED);
 }
 
 static const blz_future_ops read_ops = {.name = "rwlock_read",
                                         .poll = read_poll,
                                         .cancel = lock_cancel,
-                                        .look = lock_look};
+                                        .describe_wait = lock_describe};
 static const blz_future_ops intend_ops = {.name = "rwlock_upgradable",
                                           .poll = intend_poll,
                                           .cancel = lock_cancel,
-                                          .look = lock_look};
+                                          .describe_wait = lock_describe};
 static const blz_future_ops write_ops = {.name = "rwlock_write",
                                          .poll = write_poll,
                                          .cancel = lock_cancel,
-                                         .look = lock_look};
+                                         .describe_wait = lock_describe};
 
 blz_future *blz_rwlock_read(blz_rwlock_op *op, blz_rwlock *rwlock)
 {
@@ -437,7 +437,7 @@ blz_future *blz_rwlock_upgrade(blz_rwlock_op *op, blz_rwlock *rwlock)
     static const blz_future_ops ops = {.name = "rwlock_upgrade",
                                        .poll = upgrade_poll,
                                        .cancel = lock_cancel,
-                                       .look = lock_look};
+                                       .describe_wait = lock_describe};
 
     return init(op, rwlock, &ops);
 }

@@ -25,7 +25,7 @@
  */
 #include "sync/sync.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <blitz/semaphore.h>
 
 _Static_assert(sizeof(blz_semaphore) == 32, "part of the ABI");
@@ -228,18 +228,18 @@ static void acquire_cancel(blz_future *future, blz_cx *cx)
         future->line = ACQUIRE_CANCELLED;
 }
 
-static void acquire_look(const blz_future *future, blz_look *look)
+static void acquire_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_semaphore_op *op = (const blz_semaphore_op *)(const void *)future;
 
-    look->kind = "semaphore";
-    look->object = op->semaphore;
+    info->kind = "semaphore";
+    info->object = op->semaphore;
 }
 
 static const blz_future_ops acquire_ops = {.name = "semaphore_acquire",
                                            .poll = acquire_poll,
                                            .cancel = acquire_cancel,
-                                           .look = acquire_look};
+                                           .describe_wait = acquire_describe};
 
 blz_future *blz_semaphore_acquire(blz_semaphore_op *op, blz_semaphore *semaphore, uint32_t n)
 {

@@ -23,7 +23,7 @@
 #include "base/panic.h"
 
 #include <blitz/async.h>
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 _Static_assert(sizeof(blz_token_op) == 96, "part of the ABI");
 _Static_assert(sizeof(blz_token_guard_op) == 96, "part of the ABI");
@@ -92,12 +92,12 @@ static void cancelled_cancel(blz_future *future, blz_cx *cx)
         future->line = CANCELLED;
 }
 
-static void cancelled_look(const blz_future *future, blz_look *look)
+static void cancelled_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_token_op *op = (const blz_token_op *)(const void *)future;
 
-    look->kind = "token";
-    look->object = op->token;
+    info->kind = "token";
+    info->object = op->token;
 }
 
 blz_future *blz_token_cancelled(blz_token_op *op, blz_token *token)
@@ -105,7 +105,7 @@ blz_future *blz_token_cancelled(blz_token_op *op, blz_token *token)
     static const blz_future_ops ops = {.name = "token_cancelled",
                                        .poll = cancelled_poll,
                                        .cancel = cancelled_cancel,
-                                       .look = cancelled_look};
+                                       .describe_wait = cancelled_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->waiter.state = WAITER_IDLE;
@@ -182,10 +182,10 @@ static void guard_cancel(blz_future *future, blz_cx *cx)
 }
 
 /* It ends what it awaits, if need be. */
-static void guard_look(const blz_future *future, blz_look *look)
+static void guard_describe(const blz_future *future, blz_wait_info *info)
 {
     (void)future;
-    look->any = true;
+    info->any = true;
 }
 
 blz_future *blz_token_guard(blz_token_guard_op *op, blz_token *token, blz_future *inner)
@@ -193,7 +193,7 @@ blz_future *blz_token_guard(blz_token_guard_op *op, blz_token *token, blz_future
     static const blz_future_ops ops = {.name = "token_guard",
                                        .poll = guard_poll,
                                        .cancel = guard_cancel,
-                                       .look = guard_look};
+                                       .describe_wait = guard_describe};
 
     if (blz_unlikely(!inner))
         blz__panic("the future inside of `token_guard` is NULL");

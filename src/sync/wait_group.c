@@ -21,7 +21,7 @@
  * lock, and those in the queue have not ended and hold the memory until they are served. That is
  * why nobody sets the count to zero under the lock but to claim somebody.
  */
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 #include <blitz/wait_group.h>
 
 #include "base/panic.h"
@@ -109,7 +109,7 @@ static bool is_zero(blz_wait_group *group)
     return blz__load(&group->word, ACQUIRE) < ONE; /* pairs with the release in done and finish */
 }
 
-int blz_wait_group_try_wait(blz_wait_group *group)
+int blz_wait_group_try_await(blz_wait_group *group)
 {
     return is_zero(group) ? 0 : -EAGAIN;
 }
@@ -189,12 +189,12 @@ static void await_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
-static void await_look(const blz_future *future, blz_look *look)
+static void await_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_wait_group_op *op = (const blz_wait_group_op *)(const void *)future;
 
-    look->kind = "wait group";
-    look->object = op->group;
+    info->kind = "wait group";
+    info->object = op->group;
 }
 
 blz_future *blz_wait_group_await(blz_wait_group_op *op, blz_wait_group *group)
@@ -202,7 +202,7 @@ blz_future *blz_wait_group_await(blz_wait_group_op *op, blz_wait_group *group)
     static const blz_future_ops ops = {.name = "wait_group_await",
                                        .poll = await_poll,
                                        .cancel = await_cancel,
-                                       .look = await_look};
+                                       .describe_wait = await_describe};
 
     op->future = (blz_future){.ops = &ops};
     op->waiter.state = WAITER_IDLE;

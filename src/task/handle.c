@@ -10,7 +10,7 @@
 #include "task/wait.h"
 #include "tuning.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 
@@ -139,13 +139,13 @@ static void join_cancel(blz_future *future, blz_cx *cx)
     }
 }
 
-static void join_look(const blz_future *future, blz_look *look)
+static void join_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_handle_join_op *op = (const blz_handle_join_op *)(const void *)future;
 
-    look->kind = "task";
-    look->object = op->handle->task;
-    look->holder = op->handle->task ? blz_task_id(op->handle->task) : 0;
+    info->kind = "task";
+    info->object = op->handle->task;
+    info->holder = op->handle->task ? blz_task_id(op->handle->task) : 0;
 }
 
 static blz_future *join_init(blz_handle_join_op *op, blz_handle *handle, bool keep)
@@ -153,7 +153,7 @@ static blz_future *join_init(blz_handle_join_op *op, blz_handle *handle, bool ke
     static const blz_future_ops ops = {.name = "join",
                                        .poll = join_poll,
                                        .cancel = join_cancel,
-                                       .look = join_look};
+                                       .describe_wait = join_describe};
 
     *op = (blz_handle_join_op){.future = {.ops = &ops}, .handle = handle, .keep = keep};
     return &op->future;

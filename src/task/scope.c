@@ -15,7 +15,7 @@
  */
 #include "task/task.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <string.h>
 
@@ -238,7 +238,7 @@ enum { NEXT_WAITING, NEXT_STOPPED };
 /* What became of an attempt to take a child that has ended. */
 enum take { TAKE_CHILD, TAKE_NONE_LEFT, TAKE_STOPPED, TAKE_WAITS };
 
-static enum take take_next(blz_scope_wait *op, blz_handle *out, blz_cx *cx)
+static enum take take_next(blz_scope_op *op, blz_handle *out, blz_cx *cx)
 {
     struct scope *s = scope_of(op->scope);
     blz_waker unused = {NULL, NULL};
@@ -270,7 +270,7 @@ static enum take take_next(blz_scope_wait *op, blz_handle *out, blz_cx *cx)
 
 static blz_poll next_poll(blz_future *future, blz_cx *cx)
 {
-    blz_scope_wait *op = (blz_scope_wait *)future;
+    blz_scope_op *op = (blz_scope_op *)future;
     enum take took = take_next(op, op->out, cx);
 
     if (took == TAKE_WAITS)
@@ -281,7 +281,7 @@ static blz_poll next_poll(blz_future *future, blz_cx *cx)
 /* Drops the children that have ended; ready when none is left. */
 static blz_poll join_poll(blz_future *future, blz_cx *cx)
 {
-    blz_scope_wait *op = (blz_scope_wait *)future;
+    blz_scope_op *op = (blz_scope_op *)future;
     blz_handle child = {NULL, 0};
     enum take took;
 
@@ -300,35 +300,35 @@ static void next_cancel(blz_future *future, blz_cx *cx)
 static void join_cancel(blz_future *future, blz_cx *cx)
 {
     (void)cx;
-    blz_scope_cancel(((blz_scope_wait *)future)->scope);
+    blz_scope_cancel(((blz_scope_op *)future)->scope);
 }
 
-static void scope_look(const blz_future *future, blz_look *look)
+static void scope_describe(const blz_future *future, blz_wait_info *info)
 {
-    const blz_scope_wait *op = (const blz_scope_wait *)(const void *)future;
+    const blz_scope_op *op = (const blz_scope_op *)(const void *)future;
 
-    look->kind = "scope";
-    look->object = op->scope;
+    info->kind = "scope";
+    info->object = op->scope;
 }
 
-blz_future *blz_scope_join(blz_scope_wait *op, blz_scope *scope)
+blz_future *blz_scope_join(blz_scope_op *op, blz_scope *scope)
 {
     static const blz_future_ops ops = {.name = "scope_join",
                                        .poll = join_poll,
                                        .cancel = join_cancel,
-                                       .look = scope_look};
+                                       .describe_wait = scope_describe};
 
-    *op = (blz_scope_wait){.future = {.ops = &ops, .flags = BLZ_FUTURE_ALWAYS}, .scope = scope};
+    *op = (blz_scope_op){.future = {.ops = &ops, .flags = BLZ_FUTURE_ALWAYS}, .scope = scope};
     return &op->future;
 }
 
-blz_future *blz_scope_next(blz_scope_wait *op, blz_scope *scope, blz_handle *out)
+blz_future *blz_scope_next(blz_scope_op *op, blz_scope *scope, blz_handle *out)
 {
     static const blz_future_ops ops = {.name = "scope_next",
                                        .poll = next_poll,
                                        .cancel = next_cancel,
-                                       .look = scope_look};
+                                       .describe_wait = scope_describe};
 
-    *op = (blz_scope_wait){.future = {.ops = &ops}, .scope = scope, .out = out};
+    *op = (blz_scope_op){.future = {.ops = &ops}, .scope = scope, .out = out};
     return &op->future;
 }

@@ -10,7 +10,7 @@
  */
 #include "time/time.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 
@@ -79,20 +79,20 @@ static void tick_cancel(blz_future *future, blz_cx *cx)
         future->line = TICK_STOPPED;
 }
 
-static void tick_look(const blz_future *future, blz_look *look)
+static void tick_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_interval *op = (const blz_interval *)(const void *)future;
 
-    look->kind = "timer";
-    look->object = &op->timer;
+    info->kind = "timer";
+    info->object = &op->timer;
     if (future->line == TICK_WAITING)
-        look->due_ns = timer_due_ns(&op->timer);
+        info->due_ns = timer_due_ns(&op->timer);
 }
 
 static const blz_future_ops tick_ops = {.name = "interval_tick",
                                         .poll = tick_poll,
                                         .cancel = tick_cancel,
-                                        .look = tick_look};
+                                        .describe_wait = tick_describe};
 
 int blz_interval_init(blz_interval *iv, int64_t start_ns, int64_t period_ns, int policy)
 {

@@ -13,7 +13,7 @@
  */
 #include "time/time.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 
@@ -66,20 +66,20 @@ static void sleep_cancel(blz_future *future, blz_cx *cx)
         future->line = SLEEP_STOPPED;
 }
 
-static void sleep_look(const blz_future *future, blz_look *look)
+static void sleep_describe(const blz_future *future, blz_wait_info *info)
 {
     const blz_sleep_op *op = (const blz_sleep_op *)(const void *)future;
 
-    look->kind = "timer";
-    look->object = &op->timer;
+    info->kind = "timer";
+    info->object = &op->timer;
     if (future->line == SLEEP_WAITING)
-        look->due_ns = timer_due_ns(&op->timer);
+        info->due_ns = timer_due_ns(&op->timer);
 }
 
 static const blz_future_ops sleep_ops = {.name = "sleep",
                                          .poll = sleep_poll,
                                          .cancel = sleep_cancel,
-                                         .look = sleep_look};
+                                         .describe_wait = sleep_describe};
 
 static blz_future *make(blz_sleep_op *op, uint32_t line, int64_t asked)
 {

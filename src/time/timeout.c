@@ -19,7 +19,7 @@
  */
 #include "time/time.h"
 
-#include <blitz/look.h>
+#include <blitz/wait_info.h>
 
 #include <errno.h>
 
@@ -91,17 +91,17 @@ static void timeout_cancel(blz_future *future, blz_cx *cx)
     blz_cancel_branch(future->child, cx);
 }
 
-static void timeout_look(const blz_future *future, blz_look *look)
+static void timeout_describe(const blz_future *future, blz_wait_info *info)
 {
-    look->any = true;
+    info->any = true;
     if (future->line == LIMIT_WAITING)
-        look->due_ns = timer_due_ns(&((const blz_timeout *)future)->timer);
+        info->due_ns = timer_due_ns(&((const blz_timeout *)future)->timer);
 }
 
 static const blz_future_ops timeout_ops = {.name = "timeout",
                                            .poll = timeout_poll,
                                            .cancel = timeout_cancel,
-                                           .look = timeout_look};
+                                           .describe_wait = timeout_describe};
 
 static inline blz_future *make(blz_timeout *op, uint32_t line, int64_t asked, blz_future *inner)
 {

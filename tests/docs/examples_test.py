@@ -64,14 +64,14 @@ CONTEXT = {
         enum { CURL_POLL_IN = 1, CURL_POLL_OUT = 2, CURL_POLL_REMOVE = 4 };
         int curl_multi_socket_action(CURLM *, curl_socket_t, int, int *);
         int to_curl(unsigned events); static int running; static blz_fdset_event event;""",
-           "PGconn *pg; blz_fd fd; blz_io io; CURLM *multi; blz_fdset set; blz_fdset_wait_op wait;"
+           "PGconn *pg; blz_fd fd; blz_io io; CURLM *multi; blz_fdset set; blz_fdset_ready_op wait;"
            "int64_t deadline_ns;"),
     "future": ("static blz_semaphore semaphore; static blz_semaphore_op op;"
                "struct session { BLZ_FRAME; blz_tcp conn; }; BLZ_DECLARE_EXTERN(session);",
                "blz_tcp conn; struct session session;"),
-    "frames": ("void handle(const void *data, size_t len);", ""),
+    "records": ("void handle(const void *data, size_t len);", ""),
     "io": ("", "int64_t n; blz_tcp conn; blz_io io; char buf[4096];"),
-    "look": ("struct door; struct door_wait { blz_future future; struct door *door; };"
+    "wait_info": ("struct door; struct door_wait { blz_future future; struct door *door; };"
              "blz_poll door_poll(blz_future *self, blz_cx *cx); void door_cancel(blz_future *self, blz_cx *cx);",
              ""),
     "mutex": ("static const char *shared; blz_future *send_all(blz_io *io, const char *text);",
@@ -134,7 +134,7 @@ CONTEXT = {
     "task": ("""struct fetch { BLZ_FRAME; const char *url; };
         BLZ_ASYNC(fetch) { BLZ_BEGIN; BLZ_END(0); }
         struct sum; static const blz_future_ops sum_ops; static const char *urls[10];""",
-             "blz_scope scope; blz_scope_wait wait;"),
+             "blz_scope scope; blz_scope_op wait;"),
     "tcp": ("struct echo { BLZ_FRAME; blz_tcp conn; };\nBLZ_ASYNC(echo) { BLZ_BEGIN; BLZ_END(0); }",
             "blz_serve_op op; blz_tcp_listener listener;"),
     "time": ("struct night_shift { BLZ_FRAME; };\nBLZ_ASYNC(night_shift) { BLZ_BEGIN; BLZ_END(0); }",

@@ -263,7 +263,7 @@ struct everything {
     blz_handle handle;
     blz_handle_join_op join;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_box box;
 };
 
@@ -286,7 +286,7 @@ BLZ_ASYNC(everything)
         check(blz_local_get(&keys[i]) == (self->rc == 0 ? &keys[i] : NULL));
     }
     self->rc = BLZ_SPAWN_WITH(
-        (&(blz_spawn_args){.handle = &self->handle, .name = "pinned", .local = true}), give);
+        (&(blz_spawn_args){.handle = &self->handle, .name = "pinned", .pinned = true}), give);
     note(&self->first, self->rc);
     if (self->rc == 0) {
         blz_handle_cancel(&self->handle);

@@ -598,7 +598,7 @@ static void wait_in_every_way(blz_par *par, void *arg)
     data_init(&d, algorithms[k].n);
     for (int way = BLZ_PAR_WAIT_DEFAULT; way <= BLZ_PAR_WAIT_BLOCK; way++)
         for (int i = 0; i < 5; i++)
-            check(call(par, &d, k, &(blz_par_options){.waiting = (blz_par_wait)way}) == 0);
+            check(call(par, &d, k, &(blz_par_options){.waiting = (blz_par_wait_mode)way}) == 0);
     data_free(&d);
 }
 

@@ -191,7 +191,7 @@ static void each_allocation_of_a_command_fails_once(void **state)
         if (!failed) {
             assert_int_equal(rc, 0);
             blz_child_kill(&child);
-            while (blz_child_try_wait(&child) == -EAGAIN)
+            while (blz_child_try_await(&child) == -EAGAIN)
                 sched_yield();
             blz_child_drop(&child);
             blz_command_free(&cmd);

@@ -25,13 +25,13 @@ struct waits {
     BLZ_FRAME;
     blz_child *child;
     int64_t rc;
-    blz_child_wait_op op;
+    blz_child_await_op op;
 };
 
 BLZ_ASYNC(waits)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_child_wait(&self->op, self->child));
+    BLZ_AWAIT(self->rc, blz_child_await(&self->op, self->child));
     BLZ_END(self->rc);
 }
 
@@ -221,7 +221,7 @@ static void a_status_that_is_lost_is_told(void **state)
         fail_call(FAULTY_WAITID, 1, false, ECHILD);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), -ECHILD);
         assert_true(stop_failing(FAULTY_WAITID));
-        assert_int_equal(blz_child_try_wait(&child), -ECHILD);
+        assert_int_equal(blz_child_try_await(&child), -ECHILD);
         assert_int_equal(blz_child_kill(&child), -ESRCH); /* its number is somebody else's */
         blz_child_drop(&child);
         assert_int_equal(waitpid(pid, &status, 0), pid);

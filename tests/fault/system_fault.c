@@ -188,7 +188,7 @@ struct spawns_many {
     int count, spawned;
     int64_t rc, first;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(spawns_many)

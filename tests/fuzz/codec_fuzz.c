@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Framing: the first bytes of an input are settings, the rest is a stream. Fed at once, byte by
- * byte and in two parts, each kind of codec gives the same frames and errors, and those are what a
+ * byte and in two parts, each kind of codec gives the same records and errors, and those are what a
  * decoder gives that is written the simple way, with all of the stream before it. What is encoded
  * is decoded to the same.
  */
@@ -17,7 +17,7 @@ enum { MAX_EVENTS = 4096 };
 
 struct event {
     int rc;
-    size_t at, len; /* the frame within the stream */
+    size_t at, len; /* the record within the stream */
 };
 
 struct events {

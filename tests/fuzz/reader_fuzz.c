@@ -145,7 +145,7 @@ BLZ_ASYNC(by_reader)
     self->rc = blz_reader_init(&self->reader, piece_stream(self->way->pieces), self->way->memory,
                                self->way->size);
     while (self->rc == 0 || self->rc == -EMSGSIZE) {
-        BLZ_AWAIT(self->rc, blz_reader_frame(&self->reader, &self->way->codec, &self->line));
+        BLZ_AWAIT(self->rc, blz_reader_record(&self->reader, &self->way->codec, &self->line));
         if (self->rc == 0)
             break;
         note(self->way->log, self->line.data, self->rc == 1 ? (int64_t)self->line.len : self->rc);
@@ -159,7 +159,7 @@ struct by_frames {
     BLZ_FRAME;
     struct way *way;
     int64_t rc;
-    blz_frames frames;
+    blz_records frames;
 };
 
 BLZ_ASYNC(by_frames)
@@ -168,15 +168,15 @@ BLZ_ASYNC(by_frames)
 
     BLZ_BEGIN;
     self->rc =
-        blz_frames_init(&self->frames, piece_stream(self->way->pieces), &self->way->codec, NULL);
+        blz_records_init(&self->frames, piece_stream(self->way->pieces), &self->way->codec, NULL);
     while (self->rc >= 0) {
-        while ((self->rc = blz_frames_take(&self->frames, &line)) != 0)
+        while ((self->rc = blz_records_take(&self->frames, &line)) != 0)
             note(self->way->log, line.data, self->rc == 1 ? (int64_t)line.len : self->rc);
-        BLZ_AWAIT(self->rc, blz_frames_more(&self->frames));
+        BLZ_AWAIT(self->rc, blz_records_more(&self->frames));
         if (self->rc == 0)
             break;
     }
-    blz_frames_free(&self->frames);
+    blz_records_free(&self->frames);
     BLZ_END(self->rc);
 }
 

@@ -75,7 +75,7 @@ static void try_takes_a_permit_and_frees(void)
 {
     begin();
     model_thread notifier = model_start_named(one, NULL, "notifier");
-    while (blz_notify_try_wait(notify) == -EAGAIN)
+    while (blz_notify_try_await(notify) == -EAGAIN)
         blz__spin_hint();
     model_free(notify);
     read_data();
@@ -145,7 +145,7 @@ static void a_baton_goes_through_two_tasks(void)
     blz_notify_one(notify);
     model_join(first);
     model_join(second);
-    model_assert(blz_notify_try_wait(notify) == 0);
+    model_assert(blz_notify_try_await(notify) == 0);
     model_free(notify);
 }
 
@@ -289,10 +289,10 @@ static void cancel_against_one(bool enabled)
     int64_t result = wait_and_cancel(enabled);
     model_join(notifier);
     if (result == -ECANCELED)
-        model_assert(blz_notify_try_wait(notify) == 0); /* the permit is there for another */
+        model_assert(blz_notify_try_await(notify) == 0); /* the permit is there for another */
     else
         model_assert(result == 0);
-    model_assert(blz_notify_try_wait(notify) == -EAGAIN);
+    model_assert(blz_notify_try_await(notify) == -EAGAIN);
     model_free(notify);
 }
 
@@ -329,7 +329,7 @@ static void disable_loses_no_permit(void)
     blz_notify_enable(&op);
     blz_notify_disable(&op);
     model_join(notifier);
-    model_assert(blz_notify_try_wait(notify) == 0);
+    model_assert(blz_notify_try_await(notify) == 0);
     model_free(notify);
 }
 

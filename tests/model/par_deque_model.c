@@ -68,7 +68,7 @@ static void fork_published(unsigned number)
     publish();
 }
 
-bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait waiting)
+bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait_mode waiting)
 {
     (void)par, (void)waiting;
     return ring_unfork(&r, job->index);

@@ -13,7 +13,7 @@
 static blz_pool *pool;
 static blz_par *helper;
 
-static blz_pool *new_pool(blz_par_wait waiting)
+static blz_pool *new_pool(blz_par_wait_mode waiting)
 {
     blz_pool *made;
     int rc = blz_pool_new(&made, &(blz_pool_options){.threads = 1,
@@ -26,7 +26,7 @@ static blz_pool *new_pool(blz_par_wait waiting)
     return made;
 }
 
-static void begin(blz_par_wait waiting)
+static void begin(blz_par_wait_mode waiting)
 {
     pool = new_pool(waiting);
     helper = blz_pool_enter(pool);

@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
+static blz_pool *new_pool(unsigned threads, blz_par_wait_mode waiting)
 {
     blz_pool *pool;
     int rc = blz_pool_new(&pool, &(blz_pool_options){.threads = threads,
@@ -166,7 +166,7 @@ static void fork_one(blz_par *par, void *arg)
     model_free(fork);
 }
 
-static void fork_in(blz_par_wait waiting)
+static void fork_in(blz_par_wait_mode waiting)
 {
     blz_pool *pool = new_pool(2, waiting);
 

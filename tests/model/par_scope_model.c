@@ -9,7 +9,7 @@
 #include "support/memory.h"
 
 /* By a guest, beside one worker. */
-static void run_in_pool(blz_par_wait waiting, blz_par_fn fn)
+static void run_in_pool(blz_par_wait_mode waiting, blz_par_fn fn)
 {
     blz_pool *pool;
     blz_par *par;

@@ -36,7 +36,7 @@ static void pass_gate(enum gate gate)
 
 static blz_pool *pool;
 
-static void begin_pool(unsigned workers, blz_par_wait waiting)
+static void begin_pool(unsigned workers, blz_par_wait_mode waiting)
 {
     int rc = blz_pool_new(&pool, &(blz_pool_options){.threads = workers,
                                                      .ring_size = 2,
@@ -54,7 +54,7 @@ static void end_pool(void)
     model_assert(blz_pool_free(pool) == 0);
 }
 
-static void run_with_workers(unsigned workers, blz_par_wait waiting, blz_par_fn fn)
+static void run_with_workers(unsigned workers, blz_par_wait_mode waiting, blz_par_fn fn)
 {
     blz_par *par;
 
@@ -65,7 +65,7 @@ static void run_with_workers(unsigned workers, blz_par_wait waiting, blz_par_fn 
     end_pool();
 }
 
-static void run_as_guest(blz_par_wait waiting, blz_par_fn fn)
+static void run_as_guest(blz_par_wait_mode waiting, blz_par_fn fn)
 {
     run_with_workers(1, waiting, fn);
 }

@@ -58,7 +58,7 @@ static void free_scope(void)
 
 struct parent {
     BLZ_FRAME;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     unsigned children;
     bool keeps; /* the scope, which another thread may still use */
     int64_t rc;
@@ -79,7 +79,7 @@ BLZ_ASYNC(parent)
 /* Takes the children one by one. */
 struct collector {
     BLZ_FRAME;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_handle child;
     int64_t rc, sum;
 };
@@ -102,7 +102,7 @@ BLZ_ASYNC(collector)
 /* Has a child that fails, on worker 1, and spawns another one. */
 struct spawner {
     BLZ_FRAME;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     int64_t rc;
 };
 

@@ -89,7 +89,7 @@ struct pins {
 BLZ_ASYNC(pins)
 {
     BLZ_BEGIN;
-    self->rc = BLZ_SPAWN_LOCAL(&self->child, receive);
+    self->rc = BLZ_SPAWN_PINNED(&self->child, receive);
     model_assert(self->rc == 0);
     BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->child));
     BLZ_END(self->child.result);

@@ -76,7 +76,7 @@ static void who_only_looks_frees_the_group(void)
 {
     begin(1);
     model_thread worker = model_start_named(do_work, &work[0], "worker");
-    while (blz_wait_group_try_wait(group) != 0)
+    while (blz_wait_group_try_await(group) != 0)
         blz__spin_hint();
     model_free(group);
     check_work(1);

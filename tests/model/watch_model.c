@@ -130,7 +130,7 @@ static void a_value_is_waited_for(void)
     begin(2);
     model_thread sender = model_start_named(send_values, &tx, "sender");
     hand_begin(&hand);
-    blz_future *wait = blz_watch_wait_for(&op, &receivers[0], &v, is_number, &wanted);
+    blz_future *wait = blz_watch_until(&op, &receivers[0], &v, is_number, &wanted);
     model_assert(hand_await(&hand, wait) == 0 && v.number == 3 && v.again == 3);
     hand_end(&hand);
     blz_watch_receiver_drop(&receivers[0]);

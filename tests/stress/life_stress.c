@@ -27,7 +27,7 @@ struct life {
     union {
         blz_future future;
         blz_handle_join_op join;
-        blz_scope_wait wait;
+        blz_scope_op wait;
         blz_box box;
     } op;
     blz_handle child;

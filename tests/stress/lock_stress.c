@@ -388,7 +388,7 @@ struct sends_parcels {
     BLZ_FRAME;
     int64_t left, rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 static void send_parcel(blz_scope *scope)

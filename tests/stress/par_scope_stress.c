@@ -152,7 +152,7 @@ static void each_task_runs_once(void **state)
             blz_pool *pool;
             assert_int_equal(blz_pool_new(&pool,
                                           &(blz_pool_options){.threads = threads,
-                                                              .waiting = (blz_par_wait)waiting,
+                                                              .waiting = (blz_par_wait_mode)waiting,
                                                               .guests = 2,
                                                               .allocator = test_memory()}),
                              0);

@@ -90,7 +90,7 @@ static void dawdle(uint64_t seed)
 static void by_fork(blz_par *par, struct node *n)
 {
     struct node *left = child(n, 0), *right = child(n, 1);
-    blz_par_wait way = (blz_par_wait)(n->seed / 64 % (BLZ_PAR_WAIT_BLOCK + 1));
+    blz_par_wait_mode way = (blz_par_wait_mode)(n->seed / 64 % (BLZ_PAR_WAIT_BLOCK + 1));
 
     if (n->tree->in_circles && n->tree->has_guests)
         way = BLZ_PAR_WAIT_STEAL;
@@ -306,7 +306,7 @@ static void *walk_often(void *arg)
 static blz_pool *random_pool(uint64_t seed, bool in_circles, bool has_guests)
 {
     int ways = in_circles ? BLZ_PAR_WAIT_BLOCK : BLZ_PAR_WAIT_BLOCK + 1;
-    blz_par_wait way = (blz_par_wait)(seed / 32 % (unsigned)ways);
+    blz_par_wait_mode way = (blz_par_wait_mode)(seed / 32 % (unsigned)ways);
 
     return new_pool_with(&(blz_pool_options){
         .threads = 1 + (unsigned)(seed % 3),

@@ -71,7 +71,7 @@ static void *compute_often(void *arg)
     return NULL;
 }
 
-static void compute_from_threads(unsigned workers, unsigned ring_size, blz_par_wait waiting)
+static void compute_from_threads(unsigned workers, unsigned ring_size, blz_par_wait_mode waiting)
 {
     pthread_t threads[3];
     blz_pool *pool;
@@ -93,8 +93,8 @@ static void every_element_is_counted_once(void **state)
     (void)state;
     for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++)
         for (unsigned workers = 2; workers <= 8; workers *= 2) {
-            compute_from_threads(workers, 2, (blz_par_wait)waiting);
-            compute_from_threads(workers, 0, (blz_par_wait)waiting);
+            compute_from_threads(workers, 2, (blz_par_wait_mode)waiting);
+            compute_from_threads(workers, 0, (blz_par_wait_mode)waiting);
         }
 }
 

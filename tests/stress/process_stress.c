@@ -27,7 +27,7 @@ struct starter {
     int64_t rc;
     blz_child child;
     blz_timeout limit;
-    blz_child_wait_op wait;
+    blz_child_await_op wait;
 };
 
 static void start(struct starter *self)
@@ -40,7 +40,7 @@ static void start(struct starter *self)
 
 static blz_future *ends(struct starter *self)
 {
-    blz_future *wait = blz_child_wait(&self->wait, &self->child);
+    blz_future *wait = blz_child_await(&self->wait, &self->child);
 
     return self->way == CANCELLED ? blz_with_timeout(&self->limit, 100 * BLZ_USEC, wait) : wait;
 }
@@ -74,7 +74,7 @@ struct storm {
     int i;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(storm)

@@ -127,7 +127,8 @@ BLZ_ASYNC(receiver)
     }
     /* What is left: the wait was cancelled, the subscription was not. */
     self->rc = blz_signal_try_recv(&self->sub, NULL);
-    __atomic_fetch_add(self->total, (uint64_t)self->rc, __ATOMIC_RELAXED);
+    if (self->rc > 0)
+        __atomic_fetch_add(self->total, (uint64_t)self->rc, __ATOMIC_RELAXED);
     blz_signal_close(&self->sub);
     BLZ_END(0);
 }

@@ -60,7 +60,7 @@ struct produces {
     int64_t i;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 /* All from one worker, in batches that it waits for. */

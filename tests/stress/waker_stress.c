@@ -215,7 +215,7 @@ BLZ_ASYNC(pins)
 {
     BLZ_BEGIN;
     for (int c = 0; c < CELLS; c++)
-        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.local = true}), waits_pinned, .cell = &cells[c],
+        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.pinned = true}), waits_pinned, .cell = &cells[c],
                              .done = self->done) == 0);
     BLZ_END(0);
 }
@@ -279,7 +279,7 @@ struct spreads {
     BLZ_FRAME;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_future op;
 };
 

@@ -126,8 +126,7 @@ BLZ_ASYNC(waits_for)
     BLZ_BEGIN;
     while (self->wanted < self->end) {
         self->wanted += (self->end - self->wanted + 1) / 2;
-        BLZ_AWAIT(self->rc,
-                  state_wait_for(&self->op, &self->rx, &self->value, is_at, &self->wanted));
+        BLZ_AWAIT(self->rc, state_until(&self->op, &self->rx, &self->value, is_at, &self->wanted));
         check(self->rc == 0 && self->value.words[0] >= self->wanted);
         self->wanted = self->value.words[0];
     }

@@ -88,14 +88,14 @@ int64_t talk(blz_rt *rt)
 struct talks_everywhere {
     BLZ_FRAME;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     int64_t rc;
 };
 
 static void spawn_everywhere(blz_scope *scope, const blz_rt *rt)
 {
     struct talks frame = {.blz_frame.ops = &talks_ops};
-    blz_spawn_args args = {.scope = scope, .local = true, .site = "talks"};
+    blz_spawn_args args = {.scope = scope, .pinned = true, .site = "talks"};
 
     for (unsigned i = 0; i < blz_rt_workers(rt); i++)
         check(blz__spawn_pinned(&args, &frame, sizeof frame, i) == 0);

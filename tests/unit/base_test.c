@@ -27,6 +27,9 @@ static void every_error_has_a_text(void **state)
         assert_true(strlen(blz_strerror(error)) > 0);
     assert_non_null(blz_strerror(INT32_MIN));
     assert_non_null(blz_strerror(INT32_MAX));
+    assert_string_equal(blz_strerror(INT64_MIN), "unknown error");
+    assert_string_equal(blz_strerror(-(INT64_C(1) << 32) - ENOENT), "unknown error");
+    assert_string_equal(blz_strerror(INT64_MAX), "success");
 }
 
 /* As far as the system's would say something else: of connections, of devices, of files. */

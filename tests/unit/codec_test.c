@@ -9,7 +9,7 @@
 
 /* ---- feeding ---- */
 
-/* What came out, one after the other: "frame|", "!error|". */
+/* What came out, one after the other: "record|", "!error|". */
 static char seen[4096];
 
 static void note(const char *text, size_t len)
@@ -406,7 +406,7 @@ static void encoding_gives_what_goes_around(void **state)
     envelope_is(&behind, NULL, "hello", "\2", 1, "");
 }
 
-/* Cut to the width of the field, a length would make two frames of one. */
+/* Cut to the width of the field, a length would make two records of one. */
 static void a_length_that_does_not_fit_its_field_is_refused(void **state)
 {
     static char payload[70000];

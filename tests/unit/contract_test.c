@@ -135,7 +135,7 @@ struct spawns_all {
     BLZ_FRAME;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_box box;
 };
 
@@ -146,7 +146,7 @@ BLZ_ASYNC(spawns_all)
     for (size_t size = 0; size < 100000; size = 2 * size + 40)
         for (int i = 0; i < 100; i++)
             check(BLZ_SCOPE_SPAWN(&self->scope, tailed, BLZ_TAIL(size)) == 0);
-    check(BLZ_SPAWN_WITH((&(blz_spawn_args){.name = "named", .local = true}), give) == 0);
+    check(BLZ_SPAWN_WITH((&(blz_spawn_args){.name = "named", .pinned = true}), give) == 0);
     check(blz_task_set_name("renamed") == 0);
     check(blz_task_set_name("renamed again") == 0);
     BLZ_AWAIT(self->rc, BLZ_BOX(&self->box, give, .value = 1));

@@ -185,7 +185,7 @@ struct wraps_join {
     int64_t rc;
     blz_future op;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_map map;
     blz_then then;
 };

@@ -65,8 +65,8 @@ BLZ_ASYNC(joins_pinned)
 {
     BLZ_BEGIN;
     self->thread = thread_id();
-    self->rc = BLZ_SPAWN_LOCAL(NULL, blocks, .begun = &self->meeting->blocked,
-                               .until = &self->meeting->release);
+    self->rc = BLZ_SPAWN_PINNED(NULL, blocks, .begun = &self->meeting->blocked,
+                                .until = &self->meeting->release);
     check(self->rc == 0);
     BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->meeting->child));
     check(self->rc == 0);
@@ -78,7 +78,7 @@ static int64_t spawn_pinned_joiner(void *arg)
 {
     struct meeting *meeting = arg;
 
-    return BLZ_SPAWN_LOCAL(&meeting->joiner, joins_pinned, .meeting = meeting);
+    return BLZ_SPAWN_PINNED(&meeting->joiner, joins_pinned, .meeting = meeting);
 }
 
 static void a_pinned_task_stays_when_the_child_that_it_joins_ends_elsewhere(void **state)

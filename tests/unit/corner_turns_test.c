@@ -210,14 +210,14 @@ BLZ_ASYNC(crowd)
     for (int i = 0; i < self->yielding; i++)
         check(BLZ_SPAWN(yields, .times = INT32_MAX, .count = &crowded.polls) == 0);
     for (int i = 0; i < self->pinned_yielding; i++)
-        check(BLZ_SPAWN_LOCAL(NULL, yields, .times = INT32_MAX, .count = &crowded.polls) == 0);
+        check(BLZ_SPAWN_PINNED(NULL, yields, .times = INT32_MAX, .count = &crowded.polls) == 0);
     self->limit = 2 * (uint64_t)(self->yielding + self->pinned_yielding);
     while (crowd_polls() < self->limit)
         BLZ_AWAIT(self->rc, blz_yield(&self->op));
     for (int i = 0; i < self->late; i++)
         check(BLZ_SPAWN(calls, .fn = note_run, .arg = &crowded.ran) == 0);
     for (int i = 0; i < self->pinned_late; i++)
-        check(BLZ_SPAWN_LOCAL(NULL, calls, .fn = note_run, .arg = &crowded.ran) == 0);
+        check(BLZ_SPAWN_PINNED(NULL, calls, .fn = note_run, .arg = &crowded.ran) == 0);
     self->limit = crowd_polls() + PATIENCE;
     while (crowd_polls() < self->limit && crowded.ran < self->late + self->pinned_late)
         BLZ_AWAIT(self->rc, blz_yield(&self->op));
@@ -265,7 +265,7 @@ struct mixes {
     int64_t rc;
     blz_future op;
     blz_scope scope;
-    blz_scope_wait scope_wait;
+    blz_scope_op scope_wait;
     blz_handle handle;
     blz_handle_join_op join;
     blz_oneshot channel;
@@ -281,7 +281,7 @@ BLZ_ASYNC(mixes)
         blz_scope_init(&self->scope, BLZ_SCOPE_COLLECT);
         for (int i = 0; i < 10; i++)
             check(BLZ_SCOPE_SPAWN(&self->scope, yields, .times = 5) == 0);
-        self->rc = BLZ_SPAWN_LOCAL(&self->handle, yields, .times = 5, .value = 3);
+        self->rc = BLZ_SPAWN_PINNED(&self->handle, yields, .times = 5, .value = 3);
         check(self->rc == 0);
         BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->handle));
         check(self->rc == 0 && self->handle.result == 3);

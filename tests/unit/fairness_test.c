@@ -118,7 +118,7 @@ struct spawns_children {
     int rounds;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 /* Each round needs polls of tasks in the ring. */
@@ -209,7 +209,7 @@ static void tasks_that_wake_each_other_let_yielding_tasks_run(void **state)
 static int64_t pin_yielding(void *arg)
 {
     for (int i = 0; i < *(int *)arg; i++)
-        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.local = true}), endless_yield) == 0);
+        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.pinned = true}), endless_yield) == 0);
     return 0;
 }
 
@@ -239,7 +239,7 @@ struct pins_one {
 BLZ_ASYNC(pins_one)
 {
     BLZ_BEGIN;
-    self->rc = BLZ_SPAWN_WITH((&(blz_spawn_args){.handle = &self->handle, .local = true}), yields,
+    self->rc = BLZ_SPAWN_WITH((&(blz_spawn_args){.handle = &self->handle, .pinned = true}), yields,
                               .times = 20, .value = 7);
     check(self->rc == 0);
     BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->handle));

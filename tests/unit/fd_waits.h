@@ -48,9 +48,9 @@ BLZ_ASYNC(waits)
     BLZ_BEGIN;
     if (self->limit_ns)
         BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, self->limit_ns,
-                                             blz_fd_wait(&self->io, &self->fd, self->events)));
+                                             blz_fd_ready(&self->io, &self->fd, self->events)));
     else
-        BLZ_AWAIT(self->rc, blz_fd_wait(&self->io, &self->fd, self->events));
+        BLZ_AWAIT(self->rc, blz_fd_ready(&self->io, &self->fd, self->events));
     BLZ_END(self->rc);
 }
 

@@ -73,7 +73,7 @@ struct waits {
     blz_fdset set;
     int a, b;
     int64_t rc, before;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
 };
 
 BLZ_ASYNC(waits)
@@ -88,26 +88,26 @@ BLZ_ASYNC(waits)
 
     /* Nothing: the deadline passes; never early. */
     self->before = blz_now();
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, blz_deadline(5 * BLZ_MSEC)));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, blz_deadline(5 * BLZ_MSEC)));
     check(self->rc == 0 && blz_now() - self->before >= 5 * BLZ_MSEC);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
     check(self->rc == 0);
 
     post(self->b);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, BLZ_NEVER));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, BLZ_NEVER));
     check(self->rc == 1);
     expect(&self->set, self->b, BLZ_FD_READ, &self->b);
 
     /* It is a level: it is reported until it is not true any more; at once, if need be. */
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
     check(self->rc == 1);
     expect(&self->set, self->b, BLZ_FD_READ, &self->b);
     clear(self->b);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
     check(self->rc == 0);
 
     post(self->a);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, blz_deadline(BLZ_MINUTE)));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, blz_deadline(BLZ_MINUTE)));
     check(self->rc == 1);
     expect(&self->set, self->a, BLZ_FD_READ, &self->a);
 
@@ -126,7 +126,7 @@ struct changes {
     blz_fdset set;
     int fds[2];
     int64_t rc;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
 };
 
 BLZ_ASYNC(changes)
@@ -136,36 +136,36 @@ BLZ_ASYNC(changes)
 
     /* Out, as while connecting; in and out; in. */
     must_set(&self->set, self->fds[0], BLZ_FD_WRITE, NULL);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, BLZ_NEVER));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, BLZ_NEVER));
     expect(&self->set, self->fds[0], BLZ_FD_WRITE, NULL);
     must_set(&self->set, self->fds[0], BLZ_FD_WRITE | BLZ_FD_READ, self);
     check(write(self->fds[1], "x", 1) == 1);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
     check(self->rc == 1);
     expect(&self->set, self->fds[0], BLZ_FD_WRITE | BLZ_FD_READ, self);
     must_set(&self->set, self->fds[0], BLZ_FD_READ, self);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
     check(self->rc == 1);
     expect(&self->set, self->fds[0], BLZ_FD_READ, self);
 
     /* At rest nothing is reported, nor what was found before. */
     must_set(&self->set, self->fds[0], 0, self);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, blz_deadline(BLZ_MSEC)));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, blz_deadline(BLZ_MSEC)));
     check(self->rc == 0);
     must_set(&self->set, self->fds[0], BLZ_FD_READ, self);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
     check(self->rc == 1);
     must_set(&self->set, self->fds[0], 0, self);
     check(!blz_fdset_next(&self->set, &(blz_fdset_event){0}));
     must_set(&self->set, self->fds[0], BLZ_FD_WRITE, self);
     must_set(&self->set, self->fds[0], BLZ_FD_READ, self); /* the last counts */
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
     expect(&self->set, self->fds[0], BLZ_FD_READ, self);
 
     /* The other side ends: reported with whatever is waited for. */
     must_set(&self->set, self->fds[0], BLZ_FD_WRITE, self);
     close(self->fds[1]);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, BLZ_NEVER));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, BLZ_NEVER));
     blz_fdset_event event;
     check(self->rc == 1 && blz_fdset_next(&self->set, &event));
     check((event.events & BLZ_FD_HUP) && !(event.events & BLZ_FD_READ));
@@ -194,7 +194,7 @@ struct bad {
     blz_fdset set;
     int fd;
     int64_t rc;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
 };
 
 BLZ_ASYNC(bad)
@@ -203,7 +203,7 @@ BLZ_ASYNC(bad)
     self->fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 500); /* a number that nobody else gets */
     must_set(&self->set, self->fd, BLZ_FD_READ, self);
     close(self->fd); /* behind our back */
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, BLZ_NEVER));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, BLZ_NEVER));
     blz_fdset_event event;
     check(self->rc == 1 && blz_fdset_next(&self->set, &event));
     check(event.events == BLZ_FD_ERR && event.error == -EBADF && event.cookie == self);
@@ -221,7 +221,7 @@ struct removes {
     blz_fdset set;
     int fds[3], number, i;
     int64_t rc;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
 };
 
 BLZ_ASYNC(removes)
@@ -232,7 +232,7 @@ BLZ_ASYNC(removes)
         must_set(&self->set, self->fds[self->i], BLZ_FD_READ, NULL);
         post(self->fds[self->i]);
     }
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, blz_deadline(BLZ_MINUTE)));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, blz_deadline(BLZ_MINUTE)));
     check(self->rc == 1);
     blz_fdset_event event;
     check(blz_fdset_next(&self->set, &event));
@@ -250,7 +250,7 @@ BLZ_ASYNC(removes)
     self->number = new_event();
     for (self->i = 0; self->i < 50; self->i++) {
         must_set(&self->set, self->number, BLZ_FD_READ, NULL);
-        BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+        BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
         check(self->rc == 0);
         check(blz_fdset_remove(&self->set, self->number) == 0);
         close(self->number);
@@ -261,7 +261,7 @@ BLZ_ASYNC(removes)
             must_set(&self->set, self->number, BLZ_FD_READ, self);
         }
         post(self->number);
-        BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, BLZ_NEVER));
+        BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, BLZ_NEVER));
         check(self->rc == 1);
         expect(&self->set, self->number, BLZ_FD_READ, self);
         clear(self->number);
@@ -278,7 +278,7 @@ struct lets_go {
     blz_fdset set;
     int fds[2];
     int64_t rc;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
 };
 
 BLZ_ASYNC(lets_go)
@@ -288,7 +288,7 @@ BLZ_ASYNC(lets_go)
     BLZ_BEGIN;
     check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, self->fds) == 0);
     must_set(&self->set, self->fds[0], BLZ_FD_READ, NULL);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
     check(blz_fdset_remove(&self->set, self->fds[0]) == 0);
     close(self->fds[0]);
     check(recv(self->fds[1], &byte, 1, MSG_DONTWAIT) == 0);
@@ -315,17 +315,17 @@ struct cancelled {
     int fd;
     struct event *waits;
     int64_t rc, closed;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
 };
 
 BLZ_ASYNC(cancelled)
 {
     BLZ_BEGIN;
     must_set(&self->set, self->fd, BLZ_FD_READ, NULL);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
     check(self->rc == 0);
     event_post(self->waits);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, blz_deadline(BLZ_HOUR)));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, blz_deadline(BLZ_HOUR)));
     BLZ_AWAIT(self->closed, blz_fdset_close(&self->op, &self->set)); /* not refused */
     check(self->closed == 0 && blz_fdset_count(&self->set) == 0);
     BLZ_END(self->rc);
@@ -356,7 +356,7 @@ struct limited {
     blz_fdset set;
     int fd, i;
     int64_t rc;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
     blz_timeout limit;
 };
 
@@ -367,13 +367,13 @@ BLZ_ASYNC(limited)
     must_set(&self->set, self->fd, BLZ_FD_READ, NULL);
     for (self->i = 0; self->i < 20; self->i++) {
         BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, BLZ_MSEC,
-                                             blz_fdset_wait(&self->op, &self->set, BLZ_NEVER)));
+                                             blz_fdset_ready(&self->op, &self->set, BLZ_NEVER)));
         check(self->rc == -ETIMEDOUT);
         post(self->fd);
         BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, -1,
-                                             blz_fdset_wait(&self->op, &self->set, BLZ_NEVER)));
+                                             blz_fdset_ready(&self->op, &self->set, BLZ_NEVER)));
         check(self->rc == -ETIMEDOUT || self->rc == 1);
-        BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, BLZ_NEVER));
+        BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, BLZ_NEVER));
         check(self->rc == 1);
         expect(&self->set, self->fd, BLZ_FD_READ, NULL);
         clear(self->fd);
@@ -392,7 +392,7 @@ struct poor {
     int fds[20], i, failures;
     bool done;
     int64_t rc;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
 };
 
 /* Every allocation fails once: setting says so and may be repeated. */
@@ -409,13 +409,13 @@ BLZ_ASYNC(poor)
     }
     for (self->failures = 1; !self->done; self->failures++) {
         memory_fail_at(the_memory(), self->failures, false);
-        BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+        BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
         memory_fail_at(the_memory(), 0, false);
         check(self->rc == 0 || self->rc == -ENOMEM);
         self->done = self->rc == 0;
     }
     post(self->fds[19]);
-    BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, BLZ_NEVER));
+    BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, BLZ_NEVER));
     check(self->rc == 1);
     expect(&self->set, self->fds[19], BLZ_FD_READ, NULL);
     BLZ_AWAIT(self->rc, blz_fdset_close(&self->op, &self->set));
@@ -455,7 +455,7 @@ struct many {
     int *fds;
     int count, i, found, round;
     int64_t rc;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
 };
 
 BLZ_ASYNC(many)
@@ -467,13 +467,13 @@ BLZ_ASYNC(many)
     }
     check(blz_fdset_count(&self->set) == (size_t)self->count);
     for (self->round = 1; self->round <= 3; self->round++) {
-        BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, 0));
+        BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, 0));
         check(self->rc == 0);
         for (self->i = 0; self->i < self->count; self->i += self->round)
             post(self->fds[self->i]);
         self->found = 0;
         while (self->found < (self->count + self->round - 1) / self->round) {
-            BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, BLZ_NEVER));
+            BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, BLZ_NEVER));
             check(self->rc == 1);
             blz_fdset_event event;
             while (blz_fdset_next(&self->set, &event)) {
@@ -513,7 +513,7 @@ struct churn {
     int i, left;
     uint64_t seed;
     int64_t rc;
-    blz_fdset_wait_op op;
+    blz_fdset_ready_op op;
 };
 
 static void churn_open(struct churn *self, int i)
@@ -557,7 +557,7 @@ BLZ_ASYNC(churn)
     for (self->i = 0; self->i < NR_CHURN; self->i++)
         churn_open(self, self->i);
     while (self->left > 0) {
-        BLZ_AWAIT(self->rc, blz_fdset_wait(&self->op, &self->set, blz_deadline(BLZ_MSEC)));
+        BLZ_AWAIT(self->rc, blz_fdset_ready(&self->op, &self->set, blz_deadline(BLZ_MSEC)));
         check(self->rc >= 0);
         blz_fdset_event event;
         while (blz_fdset_next(&self->set, &event))

@@ -114,7 +114,7 @@ static void what_began_to_wait_is_told_that_there_are_too_many(void **state)
     assert_int_equal(blz_wait(blz_join_array(&op, list, COUNT)), -E2BIG);
     assert_int_equal(wait.future.result, -ECANCELED);
     blz_notify_one(&notify); /* finds nobody */
-    assert_int_equal(blz_notify_try_wait(&notify), 0);
+    assert_int_equal(blz_notify_try_await(&notify), 0);
 }
 
 static void too_many_are_not_joined(void **state)

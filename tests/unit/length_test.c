@@ -33,7 +33,7 @@ struct things {
     blz_io io;
     blz_msg msg;
     blz_stream_op stream_op;
-    blz_frame_op frame_op;
+    blz_record_op frame_op;
     blz_fs_op fs_op;
     blz_datagram datagrams[2];
     blz_iovec iov[2];
@@ -148,7 +148,7 @@ CASE(reader_peek, blz_reader_peek(&t->reader, len));
 CASE(writer_write, blz_writer_write(&t->writer, t->buf, len));
 CASE(writer_writev, blz_writer_writev(&t->writer, bad_iov(t, len), 2));
 CASE(writer_writev_count, blz_writer_writev(&t->writer, t->iov, len));
-CASE(writer_frame, blz_writer_frame(&t->frame_op, &t->writer, &t->codec, NULL, t->buf, len));
+CASE(writer_frame, blz_writer_record(&t->frame_op, &t->writer, &t->codec, NULL, t->buf, len));
 
 static blz_future *memory_stream(struct things *t, size_t len)
 {

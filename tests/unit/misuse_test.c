@@ -188,7 +188,7 @@ struct empty_scope {
     BLZ_FRAME;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(empty_scope)

@@ -44,12 +44,12 @@ static void a_permit_is_stored_once(void **state)
     blz_notify notify = BLZ_NOTIFY_INIT;
 
     (void)state;
-    assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
+    assert_int_equal(blz_notify_try_await(&notify), -EAGAIN);
     blz_notify_one(&notify);
     blz_notify_one(&notify);
     blz_notify_last(&notify);
-    assert_int_equal(blz_notify_try_wait(&notify), 0);
-    assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
+    assert_int_equal(blz_notify_try_await(&notify), 0);
+    assert_int_equal(blz_notify_try_await(&notify), -EAGAIN);
 }
 
 static void a_stored_permit_ends_the_wait_at_once(void **state)
@@ -64,7 +64,7 @@ static void a_stored_permit_ends_the_wait_at_once(void **state)
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, waits, .notify = &notify), 0);
     assert_int_equal(turn_all(rt), 1);
     assert_int_equal(result_of(&handle), 0);
-    assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
+    assert_int_equal(blz_notify_try_await(&notify), -EAGAIN);
     free_rt(rt);
 }
 
@@ -82,7 +82,7 @@ static void one_wakes_who_has_waited_longest(void **state)
         assert_int_equal(turn_all(rt), 1);
         assert_int_equal(result_of(&handles[i]), i + 1);
     }
-    assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
+    assert_int_equal(blz_notify_try_await(&notify), -EAGAIN);
     free_rt(rt);
 }
 
@@ -130,7 +130,7 @@ static void all_without_waiters_leaves_no_trace(void **state)
 
     (void)state;
     blz_notify_all(&notify);
-    assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
+    assert_int_equal(blz_notify_try_await(&notify), -EAGAIN);
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, waits, .notify = &notify), 0);
     turn_all(rt);
     assert_false(blz_handle_done(&handle));
@@ -147,8 +147,8 @@ static void all_leaves_a_stored_permit(void **state)
     (void)state;
     blz_notify_one(&notify);
     blz_notify_all(&notify);
-    assert_int_equal(blz_notify_try_wait(&notify), 0);
-    assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
+    assert_int_equal(blz_notify_try_await(&notify), 0);
+    assert_int_equal(blz_notify_try_await(&notify), -EAGAIN);
 }
 
 /* A task that is notified with all others waits again at once: it is not notified a second time. */
@@ -220,7 +220,7 @@ static void a_waker_may_notify(void **state)
     assert_int_equal(echo.calls, 3);
     for (int i = 0; i < 3; i++)
         assert_true(blz_notify_enable(&ops[i]));
-    assert_int_equal(blz_notify_try_wait(&notify), 0); /* of the last echo */
+    assert_int_equal(blz_notify_try_await(&notify), 0); /* of the last echo */
 }
 
 /* ---- enabling ---- */
@@ -256,7 +256,7 @@ static void enabling_takes_a_stored_permit(void **state)
     blz_notify_one(&notify);
     blz_ignore(blz_notify_await(&op, &notify));
     assert_true(blz_notify_enable(&op));
-    assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
+    assert_int_equal(blz_notify_try_await(&notify), -EAGAIN);
     assert_true(blz_is_ready(poll_once(&op.future, &cx)));
     assert_int_equal(op.future.result, 0);
 }
@@ -276,7 +276,7 @@ static void disabling_passes_a_permit_on(void **state)
     blz_notify_disable(&first);
     assert_true(blz_notify_enable(&second));
     blz_notify_disable(&second);
-    assert_int_equal(blz_notify_try_wait(&notify), 0);
+    assert_int_equal(blz_notify_try_await(&notify), 0);
 }
 
 static void one_for_all_is_not_passed_on(void **state)
@@ -289,7 +289,7 @@ static void one_for_all_is_not_passed_on(void **state)
     assert_false(blz_notify_enable(&op));
     blz_notify_all(&notify);
     blz_notify_disable(&op);
-    assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
+    assert_int_equal(blz_notify_try_await(&notify), -EAGAIN);
 }
 
 /* One for all does not make a wait swallow the permit that comes after it. */
@@ -307,7 +307,7 @@ static void a_wait_that_was_ended_takes_no_permit(void **state)
     blz_notify_one(&notify);
     assert_true(blz_is_ready(poll_once(&op.future, &cx)));
     assert_int_equal(op.future.result, 0);
-    assert_int_equal(blz_notify_try_wait(&notify), 0);
+    assert_int_equal(blz_notify_try_await(&notify), 0);
 }
 
 struct waits_enabled {
@@ -360,7 +360,7 @@ static void an_enabled_wait_in_a_cancelled_scope_leaves_the_queue(void **state)
     turn_all(rt);
     assert_int_equal(result_of(&handle), -ECANCELED);
     blz_notify_one(&notify); /* would write into a frame that is gone */
-    assert_int_equal(blz_notify_try_wait(&notify), 0);
+    assert_int_equal(blz_notify_try_await(&notify), 0);
     free_rt(rt);
 }
 
@@ -401,7 +401,7 @@ static void a_lone_wait_that_is_cancelled_leaves_nothing_behind(void **state)
     turn_all(rt);
     assert_int_equal(result_of(&handle), -ECANCELED);
     blz_notify_one(&notify);
-    assert_int_equal(blz_notify_try_wait(&notify), 0);
+    assert_int_equal(blz_notify_try_await(&notify), 0);
     free_rt(rt);
 }
 
@@ -429,7 +429,7 @@ static void a_permit_for_a_cancelled_wait_goes_to_the_next(void **state)
     blz_handle_cancel(&handles[2]);
     turn_all(rt);
     assert_int_equal(result_of(&handles[2]), -ECANCELED);
-    assert_int_equal(blz_notify_try_wait(&notify), 0); /* nobody is left: stored */
+    assert_int_equal(blz_notify_try_await(&notify), 0); /* nobody is left: stored */
     free_rt(rt);
 }
 
@@ -446,7 +446,7 @@ static void one_for_all_that_came_first_stands(void **state)
     turn_all(rt);
     for (int i = 0; i < CROWD; i++)
         assert_int_equal(result_of(&handles[i]), 0);
-    assert_int_equal(blz_notify_try_wait(&notify), -EAGAIN);
+    assert_int_equal(blz_notify_try_await(&notify), -EAGAIN);
     free_rt(rt);
 }
 

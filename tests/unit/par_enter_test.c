@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static blz_pool *new_pool(unsigned threads, unsigned guests, blz_par_wait waiting)
+static blz_pool *new_pool(unsigned threads, unsigned guests, blz_par_wait_mode waiting)
 {
     return new_pool_with(
         &(blz_pool_options){.threads = threads, .guests = guests, .waiting = waiting});
@@ -175,7 +175,7 @@ static void a_worker_takes_the_job_of_a_guest(void **state)
 {
     (void)state;
     for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
-        blz_pool *pool = new_pool(1, 1, (blz_par_wait)waiting);
+        blz_pool *pool = new_pool(1, 1, (blz_par_wait_mode)waiting);
         blz_par *par = enter(pool);
         for (int i = 0; i < 10; i++) {
             struct meeting m = {.left = EVENT_INIT, .right = EVENT_INIT};
@@ -275,7 +275,7 @@ static void a_pool_is_freed_as_soon_as_its_guest_has_left(void **state)
         pthread_t thread;
         int rc;
 
-        guest.pool = new_pool(1 + (unsigned)i % 2, 1, (blz_par_wait)(1 + i % 3));
+        guest.pool = new_pool(1 + (unsigned)i % 2, 1, (blz_par_wait_mode)(1 + i % 3));
         thread = start_thread(compute_once_as_a_guest, &guest);
         event_wait(&guest.entered, 1);
         while ((rc = blz_pool_free(guest.pool)) == -EBUSY)
@@ -304,7 +304,7 @@ static void a_pool_is_freed_by_whom_it_has_just_woken(void **state)
 {
     (void)state;
     for (int i = 0; i < 40; i++) {
-        struct visit v = {.first = new_pool(1, 1, (blz_par_wait)(1 + i % 3)),
+        struct visit v = {.first = new_pool(1, 1, (blz_par_wait_mode)(1 + i % 3)),
                           .second = new_pool(1 + (unsigned)i % 2, 1, BLZ_PAR_WAIT_LEAPFROG)};
 
         assert_int_equal(blz_pool_run(v.first, free_the_second, &v), 0);
@@ -353,7 +353,7 @@ static void pools_run_in_each_other(void **state)
     for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_STEAL; waiting++) {
         struct ring_of_pools r = {.depth = 10};
         for (int i = 0; i < 2; i++)
-            r.pools[i] = new_pool(1, 1, (blz_par_wait)waiting);
+            r.pools[i] = new_pool(1, 1, (blz_par_wait_mode)waiting);
         assert_int_equal(blz_pool_run(r.pools[0], run_in_the_other, &r), 0);
         assert_int_equal(r.depth, 0);
         for (int i = 0; i < 2; i++)

@@ -100,7 +100,7 @@ static void mark_with_each_wait(blz_par *par, void *arg)
 {
     (void)arg;
     for (int w = BLZ_PAR_WAIT_DEFAULT; w <= BLZ_PAR_WAIT_BLOCK; w++) {
-        blz_par_options options = {.waiting = (blz_par_wait)w};
+        blz_par_options options = {.waiting = (blz_par_wait_mode)w};
         check_marks(par, 20, mark_slowly, &options);
         check_marks(par, MOST, mark_unevenly, &options);
     }

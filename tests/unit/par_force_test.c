@@ -13,7 +13,7 @@
 #include <blitz/par_for.h>
 #include <blitz/par_scope.h>
 
-static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
+static blz_pool *new_pool(unsigned threads, blz_par_wait_mode waiting)
 {
     return new_pool_with(&(blz_pool_options){.threads = threads, .waiting = waiting});
 }
@@ -80,7 +80,7 @@ static void each_way_of_waiting(void (*fn)(blz_pool *pool, unsigned tiny), unsig
 {
     for (unsigned threads = 2; threads <= 3; threads++) {
         for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
-            blz_pool *pool = new_pool(threads, (blz_par_wait)waiting);
+            blz_pool *pool = new_pool(threads, (blz_par_wait_mode)waiting);
             fn(pool, tiny);
             free_pool(pool);
         }
@@ -434,7 +434,7 @@ static void all_tasks_of_a_task_are_found(void **state)
 {
     static const struct {
         unsigned threads;
-        blz_par_wait waiting;
+        blz_par_wait_mode waiting;
     } ways[] = {{2, BLZ_PAR_WAIT_LEAPFROG}, {2, BLZ_PAR_WAIT_STEAL}, {3, BLZ_PAR_WAIT_BLOCK}};
 
     (void)state;

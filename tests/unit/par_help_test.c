@@ -16,7 +16,7 @@ struct scene {
     int parts_by_helper, foreign_by_helper;
 };
 
-static void set_up(struct scene *s, blz_par_wait waiting)
+static void set_up(struct scene *s, blz_par_wait_mode waiting)
 {
     *s = (struct scene){.began = EVENT_INIT,
                         .foreign_began = EVENT_INIT,
@@ -195,7 +195,7 @@ static void fork_and_wait(blz_par *par, void *arg)
     check(!blz_par_unfork(s->helper, &branch.job));
 }
 
-static void what_the_thief_had_before_is_left(blz_par_wait waiting, bool isolated)
+static void what_the_thief_had_before_is_left(blz_par_wait_mode waiting, bool isolated)
 {
     struct scene s;
     pthread_t thread;
@@ -555,7 +555,7 @@ static void hold_the_lock(blz_par *par, void *arg)
     check(pthread_mutex_unlock(&s->lock) == 0);
 }
 
-static void share_a_lock(unsigned threads, blz_par_wait waiting)
+static void share_a_lock(unsigned threads, blz_par_wait_mode waiting)
 {
     struct shared s = {.left = 1};
     pthread_mutexattr_t checking;
@@ -581,8 +581,8 @@ static void a_lock_is_held_across_an_isolated_region(void **state)
 {
     (void)state;
     for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
-        share_a_lock(2, (blz_par_wait)waiting);
-        share_a_lock(8, (blz_par_wait)waiting);
+        share_a_lock(2, (blz_par_wait_mode)waiting);
+        share_a_lock(8, (blz_par_wait_mode)waiting);
     }
 }
 

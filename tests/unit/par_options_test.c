@@ -27,7 +27,7 @@ static void the_environment_says_how_many_threads(void **state)
     blz_pool *pool;
 
     (void)state;
-    setenv("BLZ_NUM_THREADS", "3", 1);
+    setenv("BLZ_POOL_THREADS", "3", 1);
     pool = new_pool_with(&(blz_pool_options){0});
     assert_int_equal(blz_pool_threads(pool), 3);
     free_pool(pool);
@@ -35,16 +35,16 @@ static void the_environment_says_how_many_threads(void **state)
     assert_int_equal(blz_pool_threads(pool), 2);
     free_pool(pool);
     for (int i = 0; i < 5; i++) {
-        setenv("BLZ_NUM_THREADS", bad[i], 1);
+        setenv("BLZ_POOL_THREADS", bad[i], 1);
         assert_int_equal(blz_pool_new(&pool, NULL), -EINVAL);
     }
     for (int i = 0; i < 2; i++) {
-        setenv("BLZ_NUM_THREADS", i ? "0" : "", 1);
+        setenv("BLZ_POOL_THREADS", i ? "0" : "", 1);
         pool = new_pool_with(&(blz_pool_options){0});
         assert_int_equal(blz_pool_threads(pool), blz__cpu_count());
         free_pool(pool);
     }
-    unsetenv("BLZ_NUM_THREADS");
+    unsetenv("BLZ_POOL_THREADS");
 }
 
 static void affinity_says_how_many_threads(void **state)
@@ -352,7 +352,7 @@ static int use_the_default(void)
     blz_pool *pool = NULL;
     blz_par *par;
 
-    setenv("BLZ_NUM_THREADS", "2", 1);
+    setenv("BLZ_POOL_THREADS", "2", 1);
     if (blz_pool_run(NULL, note_pool, &pool) != 0 || pool != blz_pool_default())
         return 1;
     if (blz_pool_threads(pool) != 2)
@@ -374,12 +374,12 @@ static int do_without_a_default(void)
 {
     blz_pool *pool = NULL;
 
-    setenv("BLZ_NUM_THREADS", "many", 1);
+    setenv("BLZ_POOL_THREADS", "many", 1);
     if (blz_pool_default() || blz_pool_enter(NULL))
         return 1;
     if (blz_pool_run(NULL, note_pool, &pool) != -EAGAIN || pool)
         return 2;
-    unsetenv("BLZ_NUM_THREADS"); /* and it is not for ever */
+    unsetenv("BLZ_POOL_THREADS"); /* and it is not for ever */
     return blz_pool_default() ? 0 : 3;
 }
 

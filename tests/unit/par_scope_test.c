@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
-static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
+static blz_pool *new_pool(unsigned threads, blz_par_wait_mode waiting)
 {
     return new_pool_with(&(blz_pool_options){.threads = threads, .waiting = waiting});
 }
@@ -17,7 +17,7 @@ static void in_all_pools(blz_par_fn fn, void *arg)
 {
     for (unsigned threads = 1; threads <= 4; threads *= 2)
         for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
-            blz_pool *pool = new_pool(threads, (blz_par_wait)waiting);
+            blz_pool *pool = new_pool(threads, (blz_par_wait_mode)waiting);
             assert_int_equal(blz_pool_run(pool, fn, arg), 0);
             assert_int_equal(blz_pool_free(pool), 0);
         }
@@ -309,7 +309,7 @@ static void a_task_is_taken_by_a_thread_without_work(void **state)
 {
     (void)state;
     for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
-        blz_pool *pool = new_pool(2, (blz_par_wait)waiting);
+        blz_pool *pool = new_pool(2, (blz_par_wait_mode)waiting);
         for (int i = 0; i < 10; i++) {
             struct meeting m = {.came = EVENT_INIT};
             assert_int_equal(blz_pool_run(pool, spawn_two_that_meet, &m), 0);

@@ -7,7 +7,7 @@
 
 enum { MAX_THREADS = 4 };
 
-static blz_pool *new_pool(unsigned threads, blz_par_wait waiting)
+static blz_pool *new_pool(unsigned threads, blz_par_wait_mode waiting)
 {
     return new_pool_with(&(blz_pool_options){.threads = threads, .waiting = waiting});
 }
@@ -168,7 +168,7 @@ static void each_thread_calls_a_broadcast_once(void **state)
     (void)state;
     for (unsigned threads = 1; threads <= MAX_THREADS; threads++)
         for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
-            struct tally calls = {.pool = new_pool(threads, (blz_par_wait)waiting)};
+            struct tally calls = {.pool = new_pool(threads, (blz_par_wait_mode)waiting)};
             for (int i = 1; i <= 20; i++) {
                 assert_int_equal(blz_pool_broadcast(calls.pool, count_thread, &calls), 0);
                 check_counts(&calls, i);

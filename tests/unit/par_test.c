@@ -174,9 +174,10 @@ static void every_kind_of_pool_computes_fib(void **state)
     for (unsigned threads = 1; threads <= 4; threads++)
         for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++)
             for (int i = 0; i < 4; i++) {
-                blz_pool *pool = new_pool_with(&(blz_pool_options){.threads = threads,
-                                                                   .waiting = (blz_par_wait)waiting,
-                                                                   .ring_size = sizes[i]});
+                blz_pool *pool =
+                    new_pool_with(&(blz_pool_options){.threads = threads,
+                                                      .waiting = (blz_par_wait_mode)waiting,
+                                                      .ring_size = sizes[i]});
                 assert_int_equal(fib_in(pool, 18), 2584);
                 free_pool(pool);
             }
@@ -284,7 +285,7 @@ static void a_branch_is_taken_by_a_worker_that_sleeps(void **state)
     (void)state;
     for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
         blz_pool *pool =
-            new_pool_with(&(blz_pool_options){.threads = 2, .waiting = (blz_par_wait)waiting});
+            new_pool_with(&(blz_pool_options){.threads = 2, .waiting = (blz_par_wait_mode)waiting});
         for (int i = 0; i < 20; i++) {
             struct meeting m = {.left = EVENT_INIT, .right = EVENT_INIT};
             blz_pool_run(pool, join_meeting, &m);
@@ -338,7 +339,7 @@ static void the_first_fork_of_a_new_pool_is_seen_by_others(void **state)
     for (unsigned threads = 2; threads <= 4; threads++)
         for (int waiting = BLZ_PAR_WAIT_LEAPFROG; waiting <= BLZ_PAR_WAIT_BLOCK; waiting++) {
             blz_pool *pool = new_pool_with(
-                &(blz_pool_options){.threads = threads, .waiting = (blz_par_wait)waiting});
+                &(blz_pool_options){.threads = threads, .waiting = (blz_par_wait_mode)waiting});
             run_coarsely(pool, join_long);
             free_pool(pool);
         }

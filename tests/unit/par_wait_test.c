@@ -13,7 +13,7 @@
  */
 struct scene {
     blz_pool *pool;
-    blz_par_wait waiting; /* at the unfork */
+    blz_par_wait_mode waiting; /* at the unfork */
     bool isolated;
     pthread_mutex_t lock;
     bool begun_on_top; /* the foreign computation, on the stack of the one who holds the lock */
@@ -88,7 +88,7 @@ static void *submit_foreign(void *arg)
     return NULL;
 }
 
-static bool is_begun_on_top(blz_par_wait of_pool, struct scene s)
+static bool is_begun_on_top(blz_par_wait_mode of_pool, struct scene s)
 {
     blz_pool_options o = {.threads = 2, .waiting = of_pool, .allocator = test_memory()};
     pthread_t other;

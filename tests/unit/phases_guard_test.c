@@ -67,7 +67,7 @@ struct crowd {
     blz_guard guard;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_guard_op op;
 };
 

@@ -40,8 +40,8 @@ BLZ_ASYNC(spawns_pinned)
     BLZ_BEGIN;
     self->thread = thread_id();
     for (int i = 0; i < self->children; i++)
-        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.handle = &self->handles[i], .local = true}), stays,
-                             .rounds = 100) == 0);
+        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.handle = &self->handles[i], .pinned = true}),
+                             stays, .rounds = 100) == 0);
     for (; self->i < self->children; self->i++) {
         BLZ_AWAIT(self->rc, blz_handle_join(&self->join, &self->handles[self->i]));
         check(self->rc == 0);
@@ -106,7 +106,7 @@ BLZ_ASYNC(spawns_receivers)
 {
     BLZ_BEGIN;
     for (int i = 0; i < PINNED; i++)
-        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.handle = &self->handles[i], .local = true}),
+        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.handle = &self->handles[i], .pinned = true}),
                              receives_pinned, .mail = &self->mail[i]) == 0);
     event_post(self->ready);
     for (; self->i < PINNED; self->i++) {
@@ -146,7 +146,7 @@ BLZ_ASYNC(spawns_sleepers)
 {
     BLZ_BEGIN;
     for (int i = 0; i < 5; i++)
-        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.handle = i ? NULL : self->first, .local = true}),
+        check(BLZ_SPAWN_WITH((&(blz_spawn_args){.handle = i ? NULL : self->first, .pinned = true}),
                              sleeps, .started = self->started) == 0);
     BLZ_END(0);
 }
@@ -172,16 +172,16 @@ static void pinning_from_a_thread_that_is_no_worker_is_not_permitted(void **stat
     blz_handle handle = {NULL, 0};
 
     (void)state;
-    assert_int_equal(BLZ_SPAWN_WITH((&(blz_spawn_args){.rt = rt, .handle = &handle, .local = true}),
-                                    stays),
-                     -EPERM);
+    assert_int_equal(
+        BLZ_SPAWN_WITH((&(blz_spawn_args){.rt = rt, .handle = &handle, .pinned = true}), stays),
+        -EPERM);
     assert_null(handle.task);
     free_rt(rt);
 }
 
 static int64_t pin_elsewhere(void *arg)
 {
-    return BLZ_SPAWN_WITH((&(blz_spawn_args){.rt = arg, .local = true}), stays);
+    return BLZ_SPAWN_WITH((&(blz_spawn_args){.rt = arg, .pinned = true}), stays);
 }
 
 static void pinning_to_a_worker_of_another_runtime_is_not_permitted(void **state)

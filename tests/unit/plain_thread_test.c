@@ -199,9 +199,9 @@ static int64_t wait_fd_readable(void)
 static int64_t wait_fdset(void)
 {
     blz_fdset set = {0};
-    blz_fdset_wait_op op = {0};
+    blz_fdset_ready_op op = {0};
 
-    return blz_wait(blz_fdset_wait(&op, &set, blz_now() + BLZ_SEC));
+    return blz_wait(blz_fdset_ready(&op, &set, blz_now() + BLZ_SEC));
 }
 
 /* ---- files ---- */
@@ -322,20 +322,20 @@ static int64_t wait_child(bool terminate)
 {
     blz_command cmd;
     blz_child child;
-    blz_child_wait_op wait = {0};
+    blz_child_await_op wait = {0};
     blz_child_terminate_op end = {0};
     int64_t rc;
 
     blz_command_init(&cmd, "/bin/true");
     check(blz_command_spawn(&cmd, &child, rt) == 0);
     rc = blz_wait(terminate ? blz_child_terminate(&end, &child, BLZ_SEC)
-                            : blz_child_wait(&wait, &child));
+                            : blz_child_await(&wait, &child));
     blz_child_drop(&child);
     blz_command_free(&cmd);
     return rc;
 }
 
-static int64_t wait_child_wait(void)
+static int64_t wait_child_await(void)
 {
     return wait_child(false);
 }
@@ -483,7 +483,7 @@ static const struct {
     {"lookup of an address", wait_lookup_of_an_address, 0},
     {"udp_recv", wait_udp_recv, -ENXIO},
     {"fd_readable", wait_fd_readable, -ENXIO},
-    {"fdset_wait", wait_fdset, -ENXIO},
+    {"fdset_ready", wait_fdset, -ENXIO},
     {"file_open", wait_file_open, -ENXIO},
     {"file_read", wait_file_read, EITHER},
     {"file_sync", wait_file_sync, EITHER},
@@ -496,7 +496,7 @@ static const struct {
     {"command_run", wait_command_run, -ENXIO},
     {"command_output", wait_command_output, -ENXIO},
     {"process_watch", wait_process_watch, -ENXIO},
-    {"child_wait", wait_child_wait, EITHER},
+    {"child_await", wait_child_await, EITHER},
     {"child_terminate", wait_child_terminate, EITHER},
     {"shutdown_run", wait_shutdown, -ENXIO},
     {"fs_watch_next", wait_fs_watch, -ENXIO},

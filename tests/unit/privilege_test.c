@@ -56,7 +56,7 @@ static int obeyed_part(void)
     if (blz_rt_free(rt) < 0)
         return 7;
     if (blz_pool_new(&pool, NULL) < 0)
-        return 5; /* BLZ_NUM_THREADS */
+        return 5; /* BLZ_POOL_THREADS */
     blz_pool_free(pool);
     return 0;
 }
@@ -178,7 +178,7 @@ static void a_set_user_id_program_obeys_no_variable(void **state)
                          "BLZ_WORKERS=x",
                          "BLZ_WATCHDOG_MS=x",
                          "BLZ_SEED=x",
-                         "BLZ_NUM_THREADS=x",
+                         "BLZ_POOL_THREADS=x",
                          "BLZ_OBSERVE=x",
                          temp,
                          NULL};

@@ -210,7 +210,7 @@ static void cancelled_wait(blz_rt *rt)
     struct event begun = EVENT_INIT;
     blz_handle handle;
 
-    assert_int_equal(blz_child_try_wait(&child), -EAGAIN);
+    assert_int_equal(blz_child_try_await(&child), -EAGAIN);
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, waits, .child = &child, .begun = &begun), 0);
     event_wait(&begun, 1);
     blz_handle_cancel(&handle);

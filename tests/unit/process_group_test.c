@@ -199,7 +199,7 @@ static void a_group_can_be_signalled_after_the_end_of_its_leader(void **state)
     assert_int_equal(blz_child_signal(&f.child, SIGKILL), -ESRCH);
     assert_int_equal(blz_child_signal_group(&f.child, SIGKILL), 0);
     await_nobody(&f);
-    assert_int_equal(blz_child_try_wait(&f.child), 0);
+    assert_int_equal(blz_child_try_await(&f.child), 0);
     end_family(&f);
     assert_true(has_no_children());
 }

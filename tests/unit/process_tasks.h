@@ -32,7 +32,7 @@ struct waits {
     blz_child *child;
     struct event *begun;
     int64_t rc;
-    blz_child_wait_op op;
+    blz_child_await_op op;
 };
 
 BLZ_ASYNC(waits)
@@ -40,7 +40,7 @@ BLZ_ASYNC(waits)
     BLZ_BEGIN;
     if (self->begun)
         event_post(self->begun);
-    BLZ_AWAIT(self->rc, blz_child_wait(&self->op, self->child));
+    BLZ_AWAIT(self->rc, blz_child_await(&self->op, self->child));
     BLZ_END(self->rc);
 }
 

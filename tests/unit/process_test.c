@@ -28,7 +28,7 @@ static void ends(blz_rt *rt)
         assert_int_equal(blz_exit_signal(status), cases[i].signal);
         assert_false(blz_exit_dumped_core(status));
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), status); /* and again */
-        assert_int_equal(blz_child_try_wait(&child), status);
+        assert_int_equal(blz_child_try_await(&child), status);
         assert_int_equal(blz_child_kill(&child), -ESRCH);
         blz_child_drop(&child);
         blz_command_free(&cmd);

@@ -345,15 +345,15 @@ static void frames_are_cut_whatever_the_pieces(void **state)
         blz_view frame;
         begin(&t, "first\r\nsecond\n\nlast", piece, 16);
         assert_int_equal(blz_codec_lines(&codec, &(blz_lines_options){.max = 10}), 0);
-        assert_int_equal(AWAIT(t.rt, blz_reader_frame(&t.reader, &codec, &frame)), 1);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 1);
         assert_memory_equal(frame.data, "first", frame.len);
-        assert_int_equal(AWAIT(t.rt, blz_reader_frame(&t.reader, &codec, &frame)), 1);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 1);
         assert_memory_equal(frame.data, "second", frame.len);
-        assert_int_equal(AWAIT(t.rt, blz_reader_frame(&t.reader, &codec, &frame)), 1);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 1);
         assert_int_equal(frame.len, 0);
-        assert_int_equal(AWAIT(t.rt, blz_reader_frame(&t.reader, &codec, &frame)), 1);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 1);
         assert_memory_equal(frame.data, "last", frame.len);
-        assert_int_equal(AWAIT(t.rt, blz_reader_frame(&t.reader, &codec, &frame)), 0);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 0);
         end(&t);
     }
 }
@@ -367,11 +367,11 @@ static void a_frame_that_is_too_long_is_refused(void **state)
     (void)state;
     begin(&t, "0123456789abcdef\n", 3, 32);
     assert_int_equal(blz_codec_lines(&codec, &(blz_lines_options){.max = 10}), 0);
-    assert_int_equal(AWAIT(t.rt, blz_reader_frame(&t.reader, &codec, &frame)), -EMSGSIZE);
+    assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), -EMSGSIZE);
     end(&t);
     begin(&t, "0123456789abcdef\n", 3, 8);
     assert_int_equal(blz_codec_lines(&codec, NULL), 0);
-    assert_int_equal(AWAIT(t.rt, blz_reader_frame(&t.reader, &codec, &frame)), -ENOBUFS);
+    assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), -ENOBUFS);
     end(&t);
 }
 

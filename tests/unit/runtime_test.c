@@ -216,7 +216,7 @@ struct spawns_meeting {
     int workers;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(spawns_meeting)

@@ -19,7 +19,7 @@ struct joins_all {
     uint64_t *count;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(joins_all)
@@ -61,7 +61,7 @@ struct joins_twice {
     int round;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(joins_twice)
@@ -95,7 +95,7 @@ struct has_failures {
     int64_t rc;
     blz_future op;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(has_failures)
@@ -140,7 +140,7 @@ struct collects {
     struct gate *gate;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(collects)
@@ -178,7 +178,7 @@ struct cancels_scope {
     int64_t rc;
     blz_future op;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 /* Children spawned before and after the cancellation all end with it. */
@@ -237,7 +237,7 @@ struct parent {
     bool by_next;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_handle child;
 };
 
@@ -292,7 +292,7 @@ struct joins_late {
     int64_t rc;
     blz_future op;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(joins_late)
@@ -332,7 +332,7 @@ struct takes {
     int n;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_handle child;
 };
 
@@ -384,7 +384,7 @@ struct leaves_some {
     BLZ_FRAME;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_handle child;
 };
 
@@ -418,7 +418,7 @@ struct tree {
     uint64_t *leaves;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(tree)
@@ -471,7 +471,7 @@ struct spawns_tailed {
     BLZ_FRAME;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(spawns_tailed)
@@ -502,7 +502,7 @@ struct discards {
     int64_t bytes, rc;
     blz_future op;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_handle child;
 };
 

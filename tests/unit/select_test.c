@@ -247,7 +247,7 @@ struct nursery {
     int rings;
     int64_t rc, sum;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_handle child;
     blz_select_op select;
 };

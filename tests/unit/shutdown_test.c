@@ -126,7 +126,7 @@ struct family {
     int depth;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_future op;
 };
 
@@ -163,7 +163,7 @@ struct spawns_late {
     int64_t rc;
     blz_future op;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
     blz_handle handle;
 };
 

@@ -18,7 +18,7 @@ static int64_t wait_for_one(blz_signal *sub, blz_signal_info *info)
 
     if (!is_sanitized())
         return blz_signal_wait(sub, info);
-    while ((count = blz_signal_try_recv(sub, info)) == 0)
+    while ((count = blz_signal_try_recv(sub, info)) == -EAGAIN)
         usleep(100);
     return count;
 }

@@ -15,7 +15,10 @@ static inline blz_signal subscribed(int signal)
 
 static inline int64_t received(blz_signal *sub)
 {
-    return blz_signal_try_recv(sub, NULL);
+    int64_t count = blz_signal_try_recv(sub, NULL);
+
+    check(count != 0); /* none is -EAGAIN */
+    return count == -EAGAIN ? 0 : count;
 }
 
 #endif

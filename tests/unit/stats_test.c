@@ -43,7 +43,7 @@ struct fans_out {
     int children, times;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(fans_out)
@@ -152,7 +152,7 @@ struct spawns_pair {
     pthread_barrier_t *barrier;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 /* Tasks that wait for each other in pairs, on two workers, all spawned on one. */

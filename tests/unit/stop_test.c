@@ -77,7 +77,7 @@ BLZ_ASYNC(waits)
         event_post(self->started);
     do {
         BLZ_AWAIT(self->rc,
-                  self->stop ? blz_stop_wait(&self->op, self->stop) : blz_stop_signal(&self->op));
+                  self->stop ? blz_stop_await(&self->op, self->stop) : blz_stop_signal(&self->op));
     } while (self->rc > 0 && --self->times > 0);
     if (self->ended)
         event_post(self->ended);

@@ -327,7 +327,7 @@ ON_EACH_BACKEND(the_pipes_of_a_child_are_a_stream)
     blz_rt *rt = turning_rt(backend);
     blz_command cmd;
     blz_child child;
-    blz_child_wait_op wait = {0};
+    blz_child_await_op wait = {0};
     blz_stream_op op = {0};
     blz_both both;
     blz_stream stream;
@@ -347,7 +347,7 @@ ON_EACH_BACKEND(the_pipes_of_a_child_are_a_stream)
     assert_int_equal(AWAIT(rt, blz_stream_read_exact(&op, &stream, buf, 8)), -ENODATA);
     assert_int_equal(op.done, 5);
     assert_memory_equal(buf, "meow!", 5);
-    assert_int_equal(AWAIT(rt, blz_child_wait(&wait, &child)), 0);
+    assert_int_equal(AWAIT(rt, blz_child_await(&wait, &child)), 0);
     assert_int_equal(blz_stream_close(&stream), -EBADF); /* its output has been closed by the end */
     blz_child_drop(&child);
     blz_command_free(&cmd);

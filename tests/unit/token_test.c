@@ -320,7 +320,7 @@ struct guards_a_scope {
     struct gate *gate;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait join;
+    blz_scope_op join;
     blz_token_guard_op guard;
 };
 

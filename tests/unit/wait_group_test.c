@@ -35,7 +35,7 @@ static void nothing_to_do_is_done_at_once(void **state)
     blz_handle handle;
 
     (void)state;
-    assert_int_equal(blz_wait_group_try_wait(&group), 0);
+    assert_int_equal(blz_wait_group_try_await(&group), 0);
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, waits, .group = &group), 0);
     assert_int_equal(turn_all(rt), 1);
     assert_int_equal(result_of(&handle), 0);
@@ -59,7 +59,7 @@ static void the_last_done_wakes_all_that_wait(void **state)
         blz_wait_group_done(&group);
         assert_int_equal(turn_all(rt), 0);
         assert_int_equal(blz_wait_group_count(&group), left);
-        assert_int_equal(blz_wait_group_try_wait(&group), -EAGAIN);
+        assert_int_equal(blz_wait_group_try_await(&group), -EAGAIN);
     }
     blz_wait_group_done(&group);
     assert_int_equal(turn_all(rt), 40);
@@ -127,7 +127,7 @@ static void the_only_wait_may_be_cancelled(void **state)
     turn_all(rt);
     assert_int_equal(result_of(&handle), -ECANCELED);
     blz_wait_group_done(&group);
-    assert_int_equal(blz_wait_group_try_wait(&group), 0);
+    assert_int_equal(blz_wait_group_try_await(&group), 0);
     free_rt(rt);
 }
 

@@ -118,7 +118,7 @@ struct scope_leaf {
     BLZ_FRAME;
     int64_t rc;
     blz_scope scope;
-    blz_scope_wait wait;
+    blz_scope_op wait;
 };
 
 BLZ_ASYNC(scope_leaf)

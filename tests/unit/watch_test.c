@@ -291,8 +291,7 @@ struct waits_for {
 BLZ_ASYNC(waits_for)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc,
-              number_wait_for(&self->op, self->rx, &self->value, is_at_least, &self->least));
+    BLZ_AWAIT(self->rc, number_until(&self->op, self->rx, &self->value, is_at_least, &self->least));
     BLZ_END(self->rc < 0 ? self->rc : self->value);
 }
 
@@ -453,7 +452,7 @@ static void a_thread_waits_for_changes_and_for_a_value(void **state)
     }
     assert_int_equal(rc, -EPIPE);
     assert_int_equal(last, 1000);
-    assert_int_equal(blz_watch_wait_for_wait(&other.raw, &value, is_the_last, NULL), 0);
+    assert_int_equal(blz_watch_until_wait(&other.raw, &value, is_the_last, NULL), 0);
     join_thread(thread);
     number_receiver_drop(&rx);
     number_receiver_drop(&other);

@@ -88,12 +88,12 @@ class Program:
         self.all = symbol.value()
         self.task = Layout("struct blz_task", "state", "origin", "id", "polls")
         self.future = Layout("struct blz_future", "ops", "child", "line")
-        self.ops = Layout("struct blz_future_ops", "name", "file", "look")
-        names = ("blz__branches_look_all", "blz__branches_look_any")
+        self.ops = Layout("struct blz_future_ops", "name", "file", "describe_wait")
+        names = ("blz__branches_describe_all", "blz__branches_describe_any")
         self.combinators = set(filter(None, map(function, names)))
         if self.combinators:  # a static program without any does not have their type either
             self.branches = Layout("struct blz_branches", "list", "live", "count")
-        self.drain = function("drain_look")  # of both outputs of a child: src/process/output.c
+        self.drain = function("drain_describe")  # of both outputs of a child: src/process/output.c
         self.chunk = Layout("struct blz__chunk", "bump", "block_size", "next_all")
         self.ext = Layout("struct task_ext", "origin", "name")
         self.name_at = gdb.lookup_type("struct task_name")["text"].bitpos // 8
@@ -180,7 +180,7 @@ class Task:
         try:
             future = read(address, program.future.size)
             ops = read(program.future.get(future, "ops"), program.ops.size)
-            awaited = self.branches(address, program.ops.get(ops, "look"), path)
+            awaited = self.branches(address, program.ops.get(ops, "describe_wait"), path)
         except gdb.MemoryError:
             return Future(address, path, "(memory that cannot be read)", "", False), []
         child = program.future.get(future, "child")
@@ -193,13 +193,13 @@ class Task:
         name = program.text(program.ops.get(ops, "name")) or "?"
         return Future(address, path, name, place, bool(file)), awaited
 
-    def branches(self, address, look, path):
+    def branches(self, address, describe, path):
         """(address, path) of each branch that is not ready; None if this is no combinator."""
         program = self.program
-        if look and look == program.drain:
+        if describe and describe == program.drain:
             drain = gdb.Value(address).cast(gdb.lookup_type("struct drain").pointer())
             found = [(i, int(drain["reads"][i])) for i in (0, 1) if drain["streams"][i]["reads"]]
-        elif look and look in program.combinators:
+        elif describe and describe in program.combinators:
             op = read(address, program.branches.size)
             live, count = program.branches.get(op, "live"), program.branches.get(op, "count")
             pointers = read(program.branches.get(op, "list"), 8 * min(count, MAX_BRANCHES))

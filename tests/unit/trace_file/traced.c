@@ -73,7 +73,7 @@ struct root {
         blz_io io;
         blz_blocking_op blocking;
         blz_par_run_op par;
-        blz_scope_wait wait;
+        blz_scope_op wait;
     } op;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames over a stream: whatever the pieces are, with a buffer that grows with what has come. */
+/* Records over a stream: whatever the pieces are, with a buffer that grows with what has come. */
 #include "net_probe.h"
 #include "script.h"
 
-#include <blitz/frames.h>
+#include <blitz/records.h>
 
 #include <stdlib.h>
 
@@ -23,26 +23,26 @@ static blz_codec lengths(size_t max)
     return codec;
 }
 
-/* The next frame, awaited: as blz_frames_take, and 0 is the end. */
-static int64_t next(blz_rt *rt, blz_frames *frames, blz_view *frame)
+/* The next record, awaited: as blz_records_take, and 0 is the end. */
+static int64_t next(blz_rt *rt, blz_records *records, blz_view *record)
 {
     for (;;) {
-        int64_t rc = blz_frames_take(frames, frame);
+        int64_t rc = blz_records_take(records, record);
         if (rc != 0)
             return rc;
-        rc = AWAIT(rt, blz_frames_more(frames));
+        rc = AWAIT(rt, blz_records_more(records));
         if (rc <= 0)
             return rc;
     }
 }
 
-static void is_next(blz_rt *rt, blz_frames *frames, const char *text)
+static void is_next(blz_rt *rt, blz_records *records, const char *text)
 {
-    blz_view frame;
+    blz_view record;
 
-    assert_int_equal(next(rt, frames, &frame), 1);
-    assert_int_equal(frame.len, strlen(text));
-    assert_memory_equal(frame.data, text, frame.len);
+    assert_int_equal(next(rt, records, &record), 1);
+    assert_int_equal(record.len, strlen(text));
+    assert_memory_equal(record.data, text, record.len);
 }
 
 /* ---- reading ---- */
@@ -55,22 +55,22 @@ static void frames_are_the_same_whatever_the_pieces(void **state)
     for (size_t piece = 1; piece <= 20; piece++) {
         struct script script = script_of("first\nsecond\r\n\nlast", piece);
         blz_codec codec = lines(10);
-        blz_frames frames;
-        blz_view frame;
-        assert_int_equal(blz_frames_init(&frames, script_stream(&script), &codec, test_memory()),
+        blz_records records;
+        blz_view record;
+        assert_int_equal(blz_records_init(&records, script_stream(&script), &codec, test_memory()),
                          0);
-        is_next(rt, &frames, "first");
-        is_next(rt, &frames, "second");
-        is_next(rt, &frames, "");
-        is_next(rt, &frames, "last");
-        assert_int_equal(next(rt, &frames, &frame), 0);
-        assert_int_equal(next(rt, &frames, &frame), 0);
-        blz_frames_free(&frames);
+        is_next(rt, &records, "first");
+        is_next(rt, &records, "second");
+        is_next(rt, &records, "");
+        is_next(rt, &records, "last");
+        assert_int_equal(next(rt, &records, &record), 0);
+        assert_int_equal(next(rt, &records, &record), 0);
+        blz_records_free(&records);
     }
     free_rt(rt);
 }
 
-/* From 4 KiB to what the frame needs, and back again. */
+/* From 4 KiB to what the record needs, and back again. */
 static void the_buffer_grows_for_a_long_frame_and_is_small_again(void **state)
 {
     enum { LONG = 300000 };
@@ -78,31 +78,31 @@ static void the_buffer_grows_for_a_long_frame_and_is_small_again(void **state)
     char *text = malloc(LONG + 16);
     struct script script = {.text = text, .len = LONG + 10, .piece = 5000};
     blz_codec codec = lines(1 << 20);
-    blz_frames frames;
-    blz_view frame;
+    blz_records records;
+    blz_view record;
 
     (void)state;
     assert_non_null(text);
     memset(text, 'x', LONG);
     memcpy(text + LONG, "\nshort\nend", 10);
-    assert_int_equal(blz_frames_init(&frames, script_stream(&script), &codec, test_memory()), 0);
-    assert_int_equal(next(rt, &frames, &frame), 1);
-    assert_int_equal(frame.len, LONG);
-    assert_true(frames.reader.size >= LONG && frames.reader.size <= 2 * LONG);
+    assert_int_equal(blz_records_init(&records, script_stream(&script), &codec, test_memory()), 0);
+    assert_int_equal(next(rt, &records, &record), 1);
+    assert_int_equal(record.len, LONG);
+    assert_true(records.reader.size >= LONG && records.reader.size <= 2 * LONG);
     for (size_t i = 0; i < LONG; i++)
-        assert_true(frame.data[i] == 'x');
-    is_next(rt, &frames, "short");
-    is_next(rt, &frames, "end");
-    assert_int_equal(next(rt, &frames, &frame), 0);
-    blz_frames_free(&frames);
+        assert_true(record.data[i] == 'x');
+    is_next(rt, &records, "short");
+    is_next(rt, &records, "end");
+    assert_int_equal(next(rt, &records, &record), 0);
+    blz_records_free(&records);
 
     script = (struct script){.text = text + LONG - 100000, .len = 100001, .piece = 5000};
-    assert_int_equal(blz_frames_init(&frames, script_stream(&script), &codec, test_memory()), 0);
-    assert_int_equal(next(rt, &frames, &frame), 1);
-    assert_true(frames.reader.size >= 100000);
-    assert_int_equal(next(rt, &frames, &frame), 0);
-    assert_true(frames.reader.size <= 4096);
-    blz_frames_free(&frames);
+    assert_int_equal(blz_records_init(&records, script_stream(&script), &codec, test_memory()), 0);
+    assert_int_equal(next(rt, &records, &record), 1);
+    assert_true(records.reader.size >= 100000);
+    assert_int_equal(next(rt, &records, &record), 0);
+    assert_true(records.reader.size <= 4096);
+    blz_records_free(&records);
     free(text);
     free_rt(rt);
 }
@@ -114,14 +114,14 @@ static void a_length_that_is_only_announced_costs_nothing(void **state)
     blz_rt *rt = new_embedded_rt();
     struct script script = {.text = header, .len = sizeof header - 1, .piece = 3};
     blz_codec codec = lengths((size_t)1 << 30);
-    blz_frames frames;
-    blz_view frame;
+    blz_records records;
+    blz_view record;
 
     (void)state;
-    assert_int_equal(blz_frames_init(&frames, script_stream(&script), &codec, test_memory()), 0);
-    assert_int_equal(next(rt, &frames, &frame), -ENODATA);
-    assert_int_equal(frames.reader.size, 4096);
-    blz_frames_free(&frames);
+    assert_int_equal(blz_records_init(&records, script_stream(&script), &codec, test_memory()), 0);
+    assert_int_equal(next(rt, &records, &record), -ENODATA);
+    assert_int_equal(records.reader.size, 4096);
+    blz_records_free(&records);
     free_rt(rt);
 }
 
@@ -129,8 +129,8 @@ static void a_frame_that_is_too_long_is_refused_or_passed_over(void **state)
 {
     blz_rt *rt = new_embedded_rt();
     blz_codec codec = lines(4);
-    blz_frames frames;
-    blz_view frame;
+    blz_records records;
+    blz_view record;
 
     (void)state;
     for (int skips = 0; skips < 2; skips++) {
@@ -138,14 +138,14 @@ static void a_frame_that_is_too_long_is_refused_or_passed_over(void **state)
         assert_int_equal(blz_codec_lines(&codec,
                                          &(blz_lines_options){.max = 4, .skip_too_long = skips}),
                          0);
-        assert_int_equal(blz_frames_init(&frames, script_stream(&script), &codec, test_memory()),
+        assert_int_equal(blz_records_init(&records, script_stream(&script), &codec, test_memory()),
                          0);
-        is_next(rt, &frames, "ok");
-        assert_int_equal(next(rt, &frames, &frame), -EMSGSIZE);
+        is_next(rt, &records, "ok");
+        assert_int_equal(next(rt, &records, &record), -EMSGSIZE);
         if (skips)
-            is_next(rt, &frames, "fine");
-        assert_int_equal(next(rt, &frames, &frame), skips ? 0 : -EMSGSIZE);
-        blz_frames_free(&frames);
+            is_next(rt, &records, "fine");
+        assert_int_equal(next(rt, &records, &record), skips ? 0 : -EMSGSIZE);
+        blz_records_free(&records);
     }
     free_rt(rt);
 }
@@ -155,17 +155,17 @@ static void an_error_of_the_stream_is_told_and_frames_before_it_are_not_lost(voi
     blz_rt *rt = new_embedded_rt();
     struct script script = script_of("one\ntwo\nthr", 100);
     blz_codec codec = lines(10);
-    blz_frames frames;
-    blz_view frame;
+    blz_records records;
+    blz_view record;
 
     (void)state;
     script.fail_read = -ECONNRESET;
-    assert_int_equal(blz_frames_init(&frames, script_stream(&script), &codec, test_memory()), 0);
-    is_next(rt, &frames, "one");
-    is_next(rt, &frames, "two");
-    assert_int_equal(next(rt, &frames, &frame), -ECONNRESET);
-    assert_int_equal(blz_frames_rest(&frames).len, 3);
-    blz_frames_free(&frames);
+    assert_int_equal(blz_records_init(&records, script_stream(&script), &codec, test_memory()), 0);
+    is_next(rt, &records, "one");
+    is_next(rt, &records, "two");
+    assert_int_equal(next(rt, &records, &record), -ECONNRESET);
+    assert_int_equal(blz_records_rest(&records).len, 3);
+    blz_records_free(&records);
     free_rt(rt);
 }
 
@@ -174,13 +174,13 @@ static void what_follows_the_frames_is_there_for_another_protocol(void **state)
     blz_rt *rt = new_embedded_rt();
     struct script script = script_of("upgrade\n\x16\x03 something else", 100);
     blz_codec codec = lines(100);
-    blz_frames frames;
+    blz_records records;
 
     (void)state;
-    assert_int_equal(blz_frames_init(&frames, script_stream(&script), &codec, test_memory()), 0);
-    is_next(rt, &frames, "upgrade");
-    assert_memory_equal(blz_frames_rest(&frames).data, "\x16\x03 something else", 17);
-    blz_frames_free(&frames);
+    assert_int_equal(blz_records_init(&records, script_stream(&script), &codec, test_memory()), 0);
+    is_next(rt, &records, "upgrade");
+    assert_memory_equal(blz_records_rest(&records).data, "\x16\x03 something else", 17);
+    blz_records_free(&records);
     free_rt(rt);
 }
 
@@ -188,25 +188,25 @@ static void a_cancelled_wait_loses_nothing(void **state)
 {
     blz_rt *rt = new_embedded_rt();
     blz_codec codec = lines(100);
-    blz_frames frames;
+    blz_records records;
     blz_stream a, b;
     blz_stream_op op = {0};
     blz_handle waiting;
-    blz_view frame;
+    blz_view record;
 
     (void)state;
     assert_int_equal(blz_stream_pair(&a, &b, 16, test_memory()), 0);
-    assert_int_equal(blz_frames_init(&frames, a, &codec, test_memory()), 0);
-    START(rt, &waiting, blz_frames_more(&frames));
+    assert_int_equal(blz_records_init(&records, a, &codec, test_memory()), 0);
+    START(rt, &waiting, blz_records_more(&records));
     assert_int_equal(CANCEL(rt, &waiting), -ECANCELED);
     assert_int_equal(AWAIT(rt, blz_stream_write_all(&op, &b, "hal", 3)), 3);
-    assert_int_equal(AWAIT(rt, blz_frames_more(&frames)), 1);
-    assert_int_equal(blz_frames_take(&frames, &frame), 0);
-    START(rt, &waiting, blz_frames_more(&frames));
+    assert_int_equal(AWAIT(rt, blz_records_more(&records)), 1);
+    assert_int_equal(blz_records_take(&records, &record), 0);
+    START(rt, &waiting, blz_records_more(&records));
     assert_int_equal(CANCEL(rt, &waiting), -ECANCELED);
     assert_int_equal(AWAIT(rt, blz_stream_write_all(&op, &b, "f\n", 2)), 2);
-    is_next(rt, &frames, "half");
-    blz_frames_free(&frames);
+    is_next(rt, &records, "half");
+    blz_records_free(&records);
     blz_stream_close(&a);
     blz_stream_close(&b);
     free_rt(rt);
@@ -219,26 +219,26 @@ static void without_memory_it_can_be_tried_again(void **state)
     struct script script = {.text = text, .len = sizeof text, .piece = sizeof text};
     blz_codec codec = lines(10000);
     blz_handle waiting;
-    blz_frames frames;
-    blz_view frame;
+    blz_records records;
+    blz_view record;
 
     (void)state;
     memset(text, 'x', sizeof text);
     memory_fail_at(the_memory(), 1, false);
-    assert_int_equal(blz_frames_init(&frames, script_stream(&script), &codec, test_memory()),
+    assert_int_equal(blz_records_init(&records, script_stream(&script), &codec, test_memory()),
                      -ENOMEM);
-    blz_frames_free(&frames);
+    blz_records_free(&records);
     memory_fail_at(the_memory(), 0, false);
-    assert_int_equal(blz_frames_init(&frames, script_stream(&script), &codec, test_memory()), 0);
-    assert_int_equal(AWAIT(rt, blz_frames_more(&frames)), 1);
-    assert_int_equal(blz_frames_take(&frames, &frame), 0); /* it is full now */
-    assert_int_equal(BLZ_SPAWN_ON(rt, &waiting, awaits, .op = blz_frames_more(&frames)), 0);
+    assert_int_equal(blz_records_init(&records, script_stream(&script), &codec, test_memory()), 0);
+    assert_int_equal(AWAIT(rt, blz_records_more(&records)), 1);
+    assert_int_equal(blz_records_take(&records, &record), 0); /* it is full now */
+    assert_int_equal(BLZ_SPAWN_ON(rt, &waiting, awaits, .op = blz_records_more(&records)), 0);
     memory_fail_at(the_memory(), 1, false);
     assert_int_equal(FINISH(rt, &waiting), -ENOMEM);
     memory_fail_at(the_memory(), 0, false);
-    assert_int_equal(next(rt, &frames, &frame), 1);
-    assert_int_equal(frame.len, sizeof text);
-    blz_frames_free(&frames);
+    assert_int_equal(next(rt, &records, &record), 1);
+    assert_int_equal(record.len, sizeof text);
+    blz_records_free(&records);
     free_rt(rt);
 }
 
@@ -254,20 +254,20 @@ static void what_is_written_is_read(void **state)
     for (size_t size = 4; size < 40; size++) {
         struct script out = {.piece = 7, .slow = true};
         blz_writer writer;
-        blz_frame_op op;
+        blz_record_op op;
         char memory[40];
         assert_int_equal(blz_writer_init(&writer, script_stream(&out), memory, size), 0);
         for (int i = 0; i < 4; i++)
-            assert_int_equal(AWAIT(rt, blz_writer_frame(&op, &writer, &codec, NULL, words[i],
-                                                        strlen(words[i]))),
+            assert_int_equal(AWAIT(rt, blz_writer_record(&op, &writer, &codec, NULL, words[i],
+                                                         strlen(words[i]))),
                              4 + strlen(words[i]));
         assert_int_equal(AWAIT(rt, blz_writer_flush(&writer)), 0);
         struct script in = {.text = out.out, .len = out.out_len, .piece = 5};
-        blz_frames frames;
-        assert_int_equal(blz_frames_init(&frames, script_stream(&in), &codec, test_memory()), 0);
+        blz_records records;
+        assert_int_equal(blz_records_init(&records, script_stream(&in), &codec, test_memory()), 0);
         for (int i = 0; i < 4; i++)
-            is_next(rt, &frames, words[i]);
-        blz_frames_free(&frames);
+            is_next(rt, &records, words[i]);
+        blz_records_free(&records);
         blz_writer_free(&writer);
     }
     free_rt(rt);
@@ -279,15 +279,15 @@ static void what_cannot_be_a_frame_is_not_written(void **state)
     struct script out = {.piece = 100};
     blz_codec codec = lines(5);
     blz_writer writer;
-    blz_frame_op op;
+    blz_record_op op;
     char memory[16];
 
     (void)state;
     assert_int_equal(blz_writer_init(&writer, script_stream(&out), memory, sizeof memory), 0);
-    assert_int_equal(AWAIT(rt, blz_writer_frame(&op, &writer, &codec, NULL, "a\nb", 3)), -EINVAL);
-    assert_int_equal(AWAIT(rt, blz_writer_frame(&op, &writer, &codec, NULL, "123456", 6)),
+    assert_int_equal(AWAIT(rt, blz_writer_record(&op, &writer, &codec, NULL, "a\nb", 3)), -EINVAL);
+    assert_int_equal(AWAIT(rt, blz_writer_record(&op, &writer, &codec, NULL, "123456", 6)),
                      -EMSGSIZE);
-    assert_int_equal(AWAIT(rt, blz_writer_frame(&op, &writer, &codec, NULL, "12345", 5)), 6);
+    assert_int_equal(AWAIT(rt, blz_writer_record(&op, &writer, &codec, NULL, "12345", 5)), 6);
     assert_int_equal(AWAIT(rt, blz_writer_flush(&writer)), 0);
     assert_int_equal(out.out_len, 6);
     assert_memory_equal(out.out, "12345\n", 6);

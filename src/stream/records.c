@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames over a stream: a reader whose buffer grows, and a codec that looks at it.
+ * Records over a stream: a reader whose buffer grows, and a codec that looks at it.
  *
- * The buffer is full only when all of it is the beginning of one frame that the codec has not
+ * The buffer is full only when all of it is the beginning of one record that the codec has not
  * refused, so it grows only then, by half again as much as has really come: at most three halves of
  * what the other side has paid for in bytes. At blz_codec_room the codec always has an answer,
  * which is why it cannot be full there. Once it is empty it may be small again; that is done when
- * more is asked for, since until then the caller may still look at the last frame.
+ * more is asked for, since until then the caller may still look at the last record.
  */
-#include <blitz/frames.h>
+#include <blitz/records.h>
 
 #include "stream/reader.h"
 
@@ -18,20 +18,20 @@
 
 enum { FIRST_SIZE = 4 << 10, SMALL_SIZE = 64 << 10, ALIGN = 64 };
 
-int blz_frames_init(blz_frames *frames, blz_stream stream, const blz_codec *codec,
-                    const blz_allocator *allocator)
+int blz_records_init(blz_records *records, blz_stream stream, const blz_codec *codec,
+                     const blz_allocator *allocator)
 {
     size_t room = blz_codec_room(codec);
 
-    *frames = (blz_frames){.codec = *codec};
-    blz_codec_reset(&frames->codec);
-    return blz_reader_init_with(&frames->reader, stream, room < FIRST_SIZE ? room : FIRST_SIZE,
+    *records = (blz_records){.codec = *codec};
+    blz_codec_reset(&records->codec);
+    return blz_reader_init_with(&records->reader, stream, room < FIRST_SIZE ? room : FIRST_SIZE,
                                 allocator);
 }
 
-void blz_frames_free(blz_frames *frames)
+void blz_records_free(blz_records *records)
 {
-    blz_reader_free(&frames->reader);
+    blz_reader_free(&records->reader);
 }
 
 /* ---- the buffer ---- */
@@ -55,7 +55,7 @@ static bool resize(blz_reader *r, size_t size)
 }
 
 /* Room for a byte more, at least. 0 or -ENOMEM. */
-static int make_room(blz_frames *f)
+static int make_room(blz_records *f)
 {
     blz_reader *r = &f->reader;
     size_t room = blz_codec_room(&f->codec), len = r->end - r->pos;
@@ -70,7 +70,7 @@ static int make_room(blz_frames *f)
 
 /* ---- reading ---- */
 
-int blz_frames_take(blz_frames *f, blz_view *frame)
+int blz_records_take(blz_records *f, blz_view *record)
 {
     blz_reader *r = &f->reader;
     const char *start = r->buf + r->pos;
@@ -81,18 +81,18 @@ int blz_frames_take(blz_frames *f, blz_view *frame)
 
     blz_reader_consume(r, cut.used);
     if (rc == 1)
-        *frame = (blz_view){start + cut.at, cut.len};
+        *record = (blz_view){start + cut.at, cut.len};
     return rc;
 }
 
-blz_view blz_frames_rest(const blz_frames *frames)
+blz_view blz_records_rest(const blz_records *records)
 {
-    return blz_reader_buffered(&frames->reader);
+    return blz_reader_buffered(&records->reader);
 }
 
 enum { MORE_CANCELLED = 1 }; /* line */
 
-static blz_poll more_done(blz_frames *f, int64_t result)
+static blz_poll more_done(blz_records *f, int64_t result)
 {
     f->future.child = NULL;
     return blz_future_done(&f->future, result);
@@ -101,7 +101,7 @@ static blz_poll more_done(blz_frames *f, int64_t result)
 /* At the end there is one more look for `take` to do, unless it has had it. */
 static blz_poll more_poll(blz_future *self, blz_cx *cx)
 {
-    blz_frames *f = (blz_frames *)(void *)self;
+    blz_records *f = (blz_records *)(void *)self;
     int64_t n;
 
     if (!self->child) {
@@ -129,14 +129,14 @@ static void more_cancel(blz_future *self, blz_cx *cx)
         blz_future_cancel(self->child, cx);
 }
 
-blz_future *blz_frames_more(blz_frames *frames)
+blz_future *blz_records_more(blz_records *records)
 {
-    static const blz_future_ops ops = {.name = "frames_more",
+    static const blz_future_ops ops = {.name = "records_more",
                                        .poll = more_poll,
                                        .cancel = more_cancel};
 
-    frames->future = (blz_future){.ops = &ops};
-    return &frames->future;
+    records->future = (blz_future){.ops = &ops};
+    return &records->future;
 }
 
 /* ---- writing ---- */
@@ -147,10 +147,10 @@ static blz_poll refused_poll(blz_future *self, blz_cx *cx)
     return blz_future_done(self, self->result);
 }
 
-blz_future *blz_writer_frame(blz_frame_op *op, blz_writer *writer, const blz_codec *codec,
-                             const void *prefix, const void *payload, size_t len)
+blz_future *blz_writer_record(blz_record_op *op, blz_writer *writer, const blz_codec *codec,
+                              const void *prefix, const void *payload, size_t len)
 {
-    static const blz_future_ops ops = {.name = "writer_frame", .poll = refused_poll};
+    static const blz_future_ops ops = {.name = "writer_record", .poll = refused_poll};
     blz_envelope *e = &op->envelope;
     int rc = blz_codec_encode(codec, prefix, payload, len, e);
 

@@ -66,7 +66,7 @@ static blz_child start_cat(blz_rt *rt, blz_command *cmd)
 static void end_cat(blz_child *child, blz_command *cmd)
 {
     blz_pipe_close(&child->in);
-    while (blz_child_try_wait(child) == -EAGAIN)
+    while (blz_child_try_await(child) == -EAGAIN)
         sched_yield();
     blz_child_drop(child);
     blz_command_free(cmd);
