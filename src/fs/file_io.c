@@ -221,10 +221,10 @@ void blz__file_describe(const blz_future *self, blz_wait_info *info)
 
     if (!(io->flags & IO_STARTED))
         return;
-    look->kind = "file";
-    look->object = io;
+    info->kind = "file";
+    info->object = io;
     if (io->op.kind != IO_FILE_OPEN) { /* its entry stays until it has ended */
-        look->object = io->fd;
-        look->fd = io->fd->fd;
+        info->object = io->fd;
+        info->fd = io->fd->fd;
     }
 }
