@@ -39,7 +39,15 @@ void blz__backlog_close(blz__fd *backlog);
 /* ---- send_batch.c ---- */
 
 /* Whether an operation that has begun had better go out with others, at the next look. [task] */
-bool blz__send_batch_wants(const struct io *io, const blz_cx *cx);
+static inline bool send_batch_wants(const struct io *io, const blz_cx *cx)
+{
+    enum { SENDS = 1u << IO_WRITE | 1u << IO_WRITEV | 1u << IO_SENDMSG };
+
+    return (1u << io->op.kind & SENDS) && (io->fd->flags & FD_SOCKET) &&
+           (blz__load(&io->fd->ready[FD_OUT], RELAXED) & FD_READY) &&
+           blz__worker_has_more(cx->worker);
+}
+
 void blz__send_batch_add(struct io *io, blz_cx *cx);
 
 /* Whether what the operation began with has been closed since. [any thread] */

@@ -124,6 +124,14 @@ static void take_from_rest(struct io *io, size_t n)
 
 /* ---- one step ---- */
 
+/* The worker has a driver, if need be a new one. */
+static inline int need_driver(const blz_cx *cx)
+{
+    if (blz_likely(cx->worker && worker_driver(cx->worker)))
+        return 0;
+    return blz__driver_need();
+}
+
 static bool worth_a_try(const struct io *io, const blz__driver *driver, uint64_t seen)
 {
     if (!(driver->ops->try_first & (1u << io->op.kind)))
@@ -153,7 +161,7 @@ bool blz__io_try_first(struct io *io)
 /* True: it has a value already. */
 static bool start(struct io *io, blz_cx *cx)
 {
-    bool batch = blz__send_batch_wants(io, cx);
+    bool batch = send_batch_wants(io, cx);
 
     if (!batch && blz__io_try_first(io))
         return blz__op_end(&io->op, cx);
@@ -211,7 +219,7 @@ static blz_poll go_on(struct io *io, blz_cx *cx)
             io->flags |= IO_PAUSED;
             return BLZ_PENDING;
         }
-        int rc = blz__driver_need();
+        int rc = need_driver(cx);
         if (rc == 0)
             rc = blz__fd_reenter(io, cx);
         if (rc < 0)
@@ -243,7 +251,7 @@ static blz_poll first_poll(struct io *io, blz_cx *cx)
         return BLZ_PENDING;
     if (blz_unlikely(!blz__io_length_is_valid(io)))
         return blz_future_done(&io->op.future, -EINVAL);
-    rc = blz__driver_need(); /* before anyone can send the driver a request to end it */
+    rc = need_driver(cx); /* before anyone can send the driver a request to end it */
     if (rc == 0)
         rc = blz__fd_enter(io, cx);
     if (rc < 0)

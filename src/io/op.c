@@ -131,7 +131,7 @@ static BLZ_COLD void event_watched(blz__op *op)
 
     if (count_event(op)) {
         blz__trace_io(name, value);
-        blz_waker_wake(&waker);
+        task_waker_wake(waker);
     }
 }
 
@@ -144,5 +144,5 @@ void blz__op_event_done(blz__op *op)
     blz__plain_read(&op->waker);
     blz_waker waker = op->waker;
     if (count_event(op))
-        blz_waker_wake(&waker);
+        task_waker_wake(waker);
 }

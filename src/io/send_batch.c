@@ -18,15 +18,6 @@
 
 #include <errno.h>
 
-enum { KINDS = 1u << IO_WRITE | 1u << IO_WRITEV | 1u << IO_SENDMSG };
-
-bool blz__send_batch_wants(const struct io *io, const blz_cx *cx)
-{
-    return (1u << io->op.kind & KINDS) && (io->fd->flags & FD_SOCKET) &&
-           (blz__load(&io->fd->ready[FD_OUT], RELAXED) & FD_READY) &&
-           blz__worker_has_more(cx->worker);
-}
-
 void blz__send_batch_add(struct io *io, blz_cx *cx)
 {
     blz__driver *driver = blz__driver_current();

@@ -270,4 +270,15 @@ static inline void task_act(blz_task *task, enum task_action action)
         blz__task_destroy(task);
 }
 
+/* blz_waker_wake, for callers whose waker is a task's own nearly always. [any thread] */
+static inline void task_waker_wake(blz_waker waker)
+{
+    blz_task *task = waker.data;
+
+    if (blz_likely(waker.ops == &blz__task_waker_ops))
+        task_act(task, task_state_wake(&task->state, true));
+    else
+        blz_waker_wake(&waker);
+}
+
 #endif
