@@ -12,13 +12,11 @@
 #include "system/pipe.h"
 #include "system/posix/result.h"
 #include "system/socket.h"
+#include "system/transfer.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 struct call {
@@ -108,18 +106,14 @@ static ssize_t call_without_waiting(const struct call *c, int fd)
 
 static ssize_t call_quietly(const struct call *c, int fd)
 {
-    sigset_t sigpipe, old;
+    blz__transfer_mask mask;
     ssize_t n;
     int error;
 
-    sigemptyset(&sigpipe);
-    sigaddset(&sigpipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &sigpipe, &old);
+    blz__transfer_quiet(&mask);
     n = call_without_waiting(c, fd);
     error = errno;
-    if (n < 0 && error == EPIPE && !sigismember(&old, SIGPIPE))
-        sigtimedwait(&sigpipe, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    blz__transfer_quiet_end(&mask, n < 0 && error == EPIPE);
     errno = error;
     return n;
 }
