@@ -66,9 +66,9 @@ enum {
 };
 
 /*
- * All zero: an existing file is read. Permissions are the bits of POSIX: 0400 for the owner to read,
- * 0200 to write, 0100 to execute, the next three bits for the group, the last three for all others.
- * Windows knows only whether a file may be written.
+ * All zero: an existing file is read. Permissions are the bits of POSIX: 0400 for the owner to
+ * read, 0200 to write, 0100 to execute, the next three bits for the group, the last three for all
+ * others. Windows knows only whether a file may be written.
  */
 typedef struct blz_open_options {
     bool read;          /* implied if neither write nor append is set */
@@ -87,11 +87,11 @@ typedef struct blz_open_options {
 } blz_open_options;
 
 /*
- * Opens a file, which children do not inherit: 0 and *file. `options` NULL: to read. -EINVAL: options that make no
- * sense, or a FIFO or a socket (blitz/pipe.h); or what the system says. The path must stay valid
- * until it is ready; the options are copied, but `at` is used at the first poll. -ENOTSUP: flags that
- * the system does not have, and `beneath` on OpenBSD, NetBSD and Linux before 5.6. Cancelled: gives
- * -ECANCELED, and never a descriptor. [task]
+ * Opens a file, which children do not inherit: 0 and *file. `options` NULL: to read. -EINVAL:
+ * options that make no sense, or a FIFO or a socket (blitz/pipe.h); or what the system says. The
+ * path must stay valid until it is ready; the options are copied, but `at` is used at the first
+ * poll. -ENOTSUP: flags that the system does not have, and `beneath` on OpenBSD, NetBSD and Linux
+ * before 5.6. Cancelled: gives -ECANCELED, and never a descriptor. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_open(blz_io *io, blz_file *file, const char *path,
                                                 const blz_open_options *options);
@@ -184,8 +184,8 @@ BLZ_API BLZ_NODISCARD blz_future *blz_file_set_len(blz_io *io, const blz_file *f
 
 /*
  * Reserves room on the disk, so that writing there cannot fail for want of it; the file becomes
- * longer if need be, unless `keep_len`. 0; -ENOTSUP: this file system or OpenBSD cannot, FreeBSD and
- * NetBSD cannot with `keep_len`; -ENOSPC.
+ * longer if need be, unless `keep_len`. 0; -ENOTSUP: this file system or OpenBSD cannot, FreeBSD
+ * and NetBSD cannot with `keep_len`; -ENOSPC.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_allocate(blz_io *io, const blz_file *file,
                                                     int64_t offset, int64_t len, bool keep_len);

@@ -204,7 +204,8 @@ BLZ_API void blz_dir_close(blz_dir *dir);
 
 /*
  * A file without a name, to read and write, that is gone when it is closed: 0 and *file. `dir`
- * NULL: the system's directory for such files; on Unix $TMPDIR, or /tmp. A program that has more privileges than its caller ignores $TMPDIR.
+ * NULL: the system's directory for such files; on Unix $TMPDIR, or /tmp. A program that has more
+ * privileges than its caller ignores $TMPDIR.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_temp_file(blz_fs_op *op, blz_file *file, const char *dir);
 
@@ -265,8 +266,8 @@ BLZ_API void blz_fs_watch_close(blz_fs_watch *watch);
 
 /*
  * Watches a file, or a directory and what is directly in it, as well: its id. The same one again
- * changes what is waited for. Events that this system cannot tell are ignored; -EINVAL: none is left.
- * -ENOENT, -ENOSPC: the system's limit. [task]
+ * changes what is waited for. Events that this system cannot tell are ignored; -EINVAL: none is
+ * left. -ENOENT, -ENOSPC: the system's limit. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_watch_add(blz_fs_op *op, blz_fs_watch *watch,
                                                    const char *path, uint32_t events);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watching for changes: a descriptor that the driver waits for like a pipe, and a buffer of which the
- * task takes one change after the other. What is in the buffer is the watch's, not the operation's,
- * so a wait that is cancelled loses nothing: it has filled the buffer, or not.
+ * Watching for changes: a descriptor that the driver waits for like a pipe, and a buffer of which
+ * the task takes one change after the other. What is in the buffer is the watch's, not the
+ * operation's, so a wait that is cancelled loses nothing: it has filled the buffer, or not.
  */
 #include "fs/path.h"
 

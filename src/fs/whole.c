@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole files: calls that may wait in a row, on one thread, so that a file takes one trip to the pool. Each
- * piece is at most PIECE bytes; between two of them a cancellation is looked for. Files are opened
- * as blz_file_open does it, so that a FIFO or a socket is refused and makes no thread wait.
+ * Whole files: calls that may wait in a row, on one thread, so that a file takes one trip to the
+ * pool. Each piece is at most PIECE bytes; between two of them a cancellation is looked for. Files
+ * are opened as blz_file_open does it, so that a FIFO or a socket is refused and makes no thread
+ * wait.
  */
 #include "fs/path.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The task dump, written to a descriptor: a line is one write, so that lines of others stay whole. */
+/*
+ * The task dump, written to a descriptor: a line is one write, so that lines of others stay whole.
+ */
 #include "system/file.h"
 
 #include <blitz/runtime.h>

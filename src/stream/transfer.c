@@ -262,8 +262,9 @@ static int move_some(struct transfer *t, blz_sysfd from, blz_sysfd to, int64_t *
 }
 
 /*
- * Bytes, 0 at the end, -EAGAIN, or an error; the last two only if nothing was moved. Once bytes have
- * been moved, -ENOTSUP would promise the caller that it can begin in another way: it is an error.
+ * Bytes, 0 at the end, -EAGAIN, or an error; the last two only if nothing was moved. Once bytes
+ * have been moved, -ENOTSUP would promise the caller that it can begin in another way: it is an
+ * error.
  */
 static int64_t transfer_bytes(struct transfer *t, blz_sysfd from, blz_sysfd to)
 {

@@ -28,7 +28,9 @@ struct transfer {
     bool no_splice;     /* has been refused */
 };
 
-/* What becomes of an operation whose call is blocked by the other side: no error has this number. */
+/*
+ * What becomes of an operation whose call is blocked by the other side: no error has this number.
+ */
 #define TRANSFER_ELSEWHERE (-3999)
 
 /* Whether these two can be used so; then it is ready to begin. */

@@ -27,8 +27,8 @@ enum {
 int64_t blz__dir_fetch(blz_sysfd fd, void *batch, size_t size);
 
 /*
- * Takes the next entry out of a batch of `len` bytes, of which *used have been taken, and leaves out
- * "." and "..". False: there is none. The name stays valid as long as the batch.
+ * Takes the next entry out of a batch of `len` bytes, of which *used have been taken, and leaves
+ * out "." and "..". False: there is none. The name stays valid as long as the batch.
  */
 bool blz__dir_take(const void *batch, size_t len, size_t *used, blz_dir_entry *entry);
 

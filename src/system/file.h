@@ -99,8 +99,8 @@ int64_t blz__file_write_now(blz_sysfd fd, const blz_iovec *iov, size_t count, in
 bool blz__file_is_memory(blz_sysfd fd);
 
 /*
- * Moves the position: the new one. `whence` is SEEK_SET, SEEK_CUR or SEEK_END of <stdio.h>. -EINVAL:
- * before the beginning; -ESPIPE: a pipe, or a device without a position.
+ * Moves the position: the new one. `whence` is SEEK_SET, SEEK_CUR or SEEK_END of <stdio.h>.
+ * -EINVAL: before the beginning; -ESPIPE: a pipe, or a device without a position.
  */
 int64_t blz__file_seek(blz_sysfd fd, int64_t offset, int whence);
 

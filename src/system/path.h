@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is done with names of files. A relative path begins at the directory `at`, or at the current
- * one (FILE_CURRENT_DIR, and functions without `at`). Paths are bytes that end with a zero, UTF-8 on
- * Windows and macOS. All functions: [any thread].
+ * one (FILE_CURRENT_DIR, and functions without `at`). Paths are bytes that end with a zero, UTF-8
+ * on Windows and macOS. All functions: [any thread].
  *
  * -ENOTSUP, by system:
  *

@@ -10,8 +10,8 @@
  *   blz__transfer_copy        macOS, OpenBSD, NetBSD, Windows
  *   blz__transfer_clone       OpenBSD, NetBSD
  *
- * and everywhere for descriptors or file systems that cannot. -ENOTSUP means that nothing was moved.
- * [any thread]
+ * and everywhere for descriptors or file systems that cannot. -ENOTSUP means that nothing was
+ * moved. [any thread]
  */
 #ifndef BLZ_SYSTEM_TRANSFER_H
 #define BLZ_SYSTEM_TRANSFER_H
@@ -21,9 +21,9 @@
 /* ---- Without waiting ---- */
 
 /*
- * Moves up to `len` bytes between two descriptors, of which one is a pipe: the number; 0: `from` has
- * ended. Sockets must be in non-blocking mode. -EAGAIN: one of the two is not ready, and nothing
- * was moved. -EPIPE raises a signal, unless it is between blz__transfer_quiet and its end.
+ * Moves up to `len` bytes between two descriptors, of which one is a pipe: the number; 0: `from`
+ * has ended. Sockets must be in non-blocking mode. -EAGAIN: one of the two is not ready, and
+ * nothing was moved. -EPIPE raises a signal, unless it is between blz__transfer_quiet and its end.
  */
 int64_t blz__transfer_splice(blz_sysfd from, blz_sysfd to, size_t len);
 

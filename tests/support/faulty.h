@@ -119,8 +119,8 @@ extern void (*before_call[NR_FAULTY])(void);
 extern void (*before_sigaction)(void);
 
 /*
- * The name that getdents64 gives for an entry "long", and that openat and unlinkat then take for it:
- * some file systems have names that are longer than NAME_MAX. NULL: its own. faulty_fs.c
+ * The name that getdents64 gives for an entry "long", and that openat and unlinkat then take for
+ * it: some file systems have names that are longer than NAME_MAX. NULL: its own. faulty_fs.c
  */
 extern const char *long_name;
 

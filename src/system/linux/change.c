@@ -13,7 +13,7 @@ _Static_assert(_Alignof(struct inotify_event) <= CHANGE_BATCH_ALIGN, "a batch is
 
 static const struct {
     uint32_t ours, system;
-} words[] = {
+} event_words[] = {
     {BLZ_FS_MODIFIED, IN_MODIFY},
     {BLZ_FS_WRITTEN, IN_CLOSE_WRITE},
     {BLZ_FS_ATTRIBUTES, IN_ATTRIB},
@@ -23,23 +23,23 @@ static const struct {
     {BLZ_FS_MOVED_TO, IN_MOVED_TO | IN_MOVE_SELF},
 };
 
-enum { NR_WORDS = sizeof words / sizeof *words };
+enum { NR_EVENT_WORDS = sizeof event_words / sizeof *event_words };
 
-static uint32_t to_system(uint32_t ours)
+static uint32_t events_to_system(uint32_t ours)
 {
     uint32_t mask = 0;
 
-    for (int i = 0; i < NR_WORDS; i++)
-        mask |= ours & words[i].ours ? words[i].system : 0;
+    for (int i = 0; i < NR_EVENT_WORDS; i++)
+        mask |= ours & event_words[i].ours ? event_words[i].system : 0;
     return mask;
 }
 
-static uint32_t from_system(uint32_t mask)
+static uint32_t events_from_system(uint32_t mask)
 {
     uint32_t ours = mask & IN_ISDIR ? BLZ_FS_OF_DIRECTORY : 0;
 
-    for (int i = 0; i < NR_WORDS; i++)
-        ours |= mask & words[i].system ? words[i].ours : 0;
+    for (int i = 0; i < NR_EVENT_WORDS; i++)
+        ours |= mask & event_words[i].system ? event_words[i].ours : 0;
     ours |= mask & (IN_IGNORED | IN_UNMOUNT) ? BLZ_FS_GONE : 0;
     return ours | (mask & IN_Q_OVERFLOW ? BLZ_FS_OVERFLOW : 0);
 }
@@ -58,7 +58,7 @@ int64_t blz__change_add(blz_sysfd fd, const char *path, uint32_t events)
 {
     int id;
 
-    SYS_RETRY(id, inotify_add_watch(fd, path, to_system(events)));
+    SYS_RETRY(id, inotify_add_watch(fd, path, events_to_system(events)));
     return sys_count(id);
 }
 
@@ -85,6 +85,7 @@ bool blz__change_take(const void *batch, size_t len, size_t *used, blz_fs_change
     if (*used >= len)
         return false;
     *used += sizeof *e + e->len;
-    *change = (blz_fs_change){e->wd, from_system(e->mask), e->cookie, e->len > 0 ? e->name : ""};
+    *change =
+        (blz_fs_change){e->wd, events_from_system(e->mask), e->cookie, e->len > 0 ? e->name : ""};
     return true;
 }

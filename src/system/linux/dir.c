@@ -40,7 +40,7 @@ static blz_file_type type_of_entry(unsigned char type)
     }
 }
 
-static bool is_dots(const char *name)
+static bool is_dot_entry(const char *name)
 {
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
@@ -50,7 +50,7 @@ bool blz__dir_take(const void *batch, size_t len, size_t *used, blz_dir_entry *e
     while (*used < len) {
         const struct dirent64 *e = (const void *)((const char *)batch + *used);
         *used += e->d_reclen;
-        if (is_dots(e->d_name))
+        if (is_dot_entry(e->d_name))
             continue;
         *entry = (blz_dir_entry){e->d_name, type_of_entry(e->d_type), e->d_ino};
         return true;

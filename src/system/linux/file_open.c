@@ -3,8 +3,8 @@
  * Opening files by openat(2) and openat2(2): the second does not wait if it is asked to
  * (RESOLVE_CACHED, Linux 5.12), and does not leave a directory (RESOLVE_BENEATH, Linux 5.6).
  *
- * Opening a FIFO would wait for its other side, for ever perhaps. So what may be a FIFO is opened in
- * non-blocking mode, which is then taken away again.
+ * Opening a FIFO would wait for its other side, for ever perhaps. So what may be a FIFO is opened
+ * in non-blocking mode, which is then taken away again.
  */
 #include "system/file.h"
 
@@ -22,7 +22,7 @@ enum { OPEN_ALL_FLAGS = OPEN_FLAGS | BLZ_OPEN_ALL };
 static const struct {
     unsigned ours;
     int system;
-} words[] = {
+} open_words[] = {
     {OPEN_APPEND, O_APPEND},        {OPEN_TRUNCATE, O_TRUNC},
     {OPEN_CREATE, O_CREAT},         {OPEN_CREATE_NEW, O_CREAT | O_EXCL},
     {OPEN_DIRECTORY, O_DIRECTORY},  {OPEN_NO_FOLLOW, O_NOFOLLOW},
@@ -31,14 +31,14 @@ static const struct {
     {BLZ_OPEN_UNNAMED, O_TMPFILE},
 };
 
-static int to_system(unsigned flags)
+static int open_flags_to_system(unsigned flags)
 {
     int system = O_CLOEXEC | O_NOCTTY;
 
     if (flags & OPEN_WRITE)
         system |= flags & OPEN_READ ? O_RDWR : O_WRONLY;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        system |= flags & words[i].ours ? words[i].system : 0;
+    for (size_t i = 0; i < sizeof open_words / sizeof *open_words; i++)
+        system |= flags & open_words[i].ours ? open_words[i].system : 0;
     return system;
 }
 
@@ -106,7 +106,7 @@ static int make_usable(int fd, int flags)
     return fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-static int64_t checked(int fd, int flags)
+static int64_t checked_open(int fd, int flags)
 {
     int rc;
 
@@ -121,7 +121,7 @@ static int64_t checked(int fd, int flags)
 
 int64_t blz__file_open(blz_sysfd at, const char *path, unsigned flags, unsigned mode)
 {
-    int dir = at_or_current(at), system = to_system(flags);
+    int dir = at_or_current(at), system = open_flags_to_system(flags);
     bool beneath = flags & OPEN_BENEATH;
 
     if ((flags & ~(unsigned)OPEN_ALL_FLAGS) || (mode & ~07777u))
@@ -129,16 +129,16 @@ int64_t blz__file_open(blz_sysfd at, const char *path, unsigned flags, unsigned 
     if (flags & (OPEN_DIRECTORY | OPEN_CREATE_NEW | BLZ_OPEN_UNNAMED)) /* cannot be a FIFO */
         return open_patiently(dir, path, system, (mode_t)mode, beneath);
     system |= O_NONBLOCK;
-    return checked(open_patiently(dir, path, system, (mode_t)mode, beneath), system);
+    return checked_open(open_patiently(dir, path, system, (mode_t)mode, beneath), system);
 }
 
 int64_t blz__file_open_now(blz_sysfd at, const char *path, unsigned flags, unsigned mode)
 {
-    int system = to_system(flags) | O_NONBLOCK;
+    int system = open_flags_to_system(flags) | O_NONBLOCK;
 
     if ((flags & ~(unsigned)OPEN_ALL_FLAGS) || (mode & ~07777u))
         return -EINVAL;
     if (flags & (OPEN_CREATE | OPEN_CREATE_NEW | OPEN_TRUNCATE | BLZ_OPEN_UNNAMED | BLZ_OPEN_PATH))
         return -EAGAIN;
-    return checked(open_cached(at_or_current(at), path, system, flags & OPEN_BENEATH), system);
+    return checked_open(open_cached(at_or_current(at), path, system, flags & OPEN_BENEATH), system);
 }

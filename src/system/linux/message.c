@@ -3,8 +3,8 @@
  * Messages by recvmsg(2) and sendmsg(2). The header and the control buffer are put together on the
  * stack for each call, which is a few stores.
  *
- * Descriptors are received close-on-exec. The kernel installs as many as the control buffer has room
- * for and drops the others; those that the caller has no room for are closed here.
+ * Descriptors are received close-on-exec. The kernel installs as many as the control buffer has
+ * room for and drops the others; those that the caller has no room for are closed here.
  */
 #include "system/message.h"
 

@@ -8,12 +8,12 @@
 
 #include <sys/sysmacros.h>
 
-static int64_t ns_of(const struct statx_timestamp *t)
+static int64_t ns_of_statx(const struct statx_timestamp *t)
 {
     return ns_of_time(t->tv_sec, t->tv_nsec);
 }
 
-static void translate(blz_metadata *out, const struct statx *x)
+static void metadata_from_statx(blz_metadata *out, const struct statx *x)
 {
     *out = (blz_metadata){
         .type = type_of_mode(x->stx_mode),
@@ -27,15 +27,15 @@ static void translate(blz_metadata *out, const struct statx *x)
         .device = makedev(x->stx_dev_major, x->stx_dev_minor),
         .inode = x->stx_ino,
         .special = makedev(x->stx_rdev_major, x->stx_rdev_minor),
-        .accessed_ns = ns_of(&x->stx_atime),
-        .modified_ns = ns_of(&x->stx_mtime),
-        .changed_ns = ns_of(&x->stx_ctime),
-        .created_ns = x->stx_mask & STATX_BTIME ? ns_of(&x->stx_btime) : INT64_MIN,
+        .accessed_ns = ns_of_statx(&x->stx_atime),
+        .modified_ns = ns_of_statx(&x->stx_mtime),
+        .changed_ns = ns_of_statx(&x->stx_ctime),
+        .created_ns = x->stx_mask & STATX_BTIME ? ns_of_statx(&x->stx_btime) : INT64_MIN,
     };
 }
 
 /* Without the time of creation. */
-static BLZ_COLD int get_by_stat(int dir, const char *path, int flags, blz_metadata *out)
+static BLZ_COLD int metadata_by_stat(int dir, const char *path, int flags, blz_metadata *out)
 {
     struct stat s;
     int rc;
@@ -63,24 +63,24 @@ static BLZ_COLD int get_by_stat(int dir, const char *path, int flags, blz_metada
     return 0;
 }
 
-static int get_metadata(int dir, const char *path, int flags, blz_metadata *out)
+static int metadata_by_statx(int dir, const char *path, int flags, blz_metadata *out)
 {
     struct statx x;
     int rc;
 
     SYS_RETRY(rc, statx(dir, path, flags, STATX_BASIC_STATS | STATX_BTIME, &x));
     if (rc < 0)
-        return sys_is_refused(errno) ? get_by_stat(dir, path, flags, out) : -errno;
-    translate(out, &x);
+        return sys_is_refused(errno) ? metadata_by_stat(dir, path, flags, out) : -errno;
+    metadata_from_statx(out, &x);
     return 0;
 }
 
 int blz__file_metadata(blz_sysfd fd, blz_metadata *out)
 {
-    return get_metadata(fd, "", AT_EMPTY_PATH, out);
+    return metadata_by_statx(fd, "", AT_EMPTY_PATH, out);
 }
 
 int blz__path_metadata(blz_sysfd at, const char *path, bool follow, blz_metadata *out)
 {
-    return get_metadata(at_or_current(at), path, follow ? 0 : AT_SYMLINK_NOFOLLOW, out);
+    return metadata_by_statx(at_or_current(at), path, follow ? 0 : AT_SYMLINK_NOFOLLOW, out);
 }

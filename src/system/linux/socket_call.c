@@ -2,9 +2,9 @@
 /*
  * The two system calls of every message. The C library's are points at which a thread can be
  * cancelled (pthread_cancel), which costs two locked instructions a call; workers are never
- * cancelled. So the calls are made without the library. Sanitizers have to see what the kernel reads
- * and writes, and know only the C library: with them, and on machines whose convention for system
- * calls is not spelled out here, the C library is called.
+ * cancelled. So the calls are made without the library. Sanitizers have to see what the kernel
+ * reads and writes, and know only the C library: with them, and on machines whose convention for
+ * system calls is not spelled out here, the C library is called.
  */
 #include "system/posix/result.h"
 #include "system/socket.h"

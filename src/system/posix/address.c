@@ -2,8 +2,8 @@
 /*
  * Addresses as sockaddr_in, sockaddr_in6 and sockaddr_un.
  *
- * `len` of a Unix socket is what bind(2) wants: the family alone (no name), path and NUL, or NUL and
- * abstract name. Whatever comes from outside (blz__address_from_system) is taken apart and put
+ * `len` of a Unix socket is what bind(2) wants: the family alone (no name), path and NUL, or NUL
+ * and abstract name. Whatever comes from outside (blz__address_from_system) is taken apart and put
  * together again. The structs are copied in and out of `storage`, never pointed into: its type is
  * another one, and the copies are compiled to plain loads.
  */

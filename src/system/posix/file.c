@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Open files by POSIX calls, and flock(2), which all Unix systems have. What differs between these
- * systems is in files of its own: file_open.c, file_now.c, file_sync.c, file_allocate.c, metadata.c.
+ * systems is in files of its own: file_open.c, file_now.c, file_sync.c, file_allocate.c,
+ * metadata.c.
  */
 #include "system/file.h"
 
@@ -22,7 +23,7 @@ int blz__file_close(blz_sysfd fd)
 /* ---- reading and writing ---- */
 
 /* The calls for one piece are cheaper than those for many. */
-static ssize_t read_once(int fd, const blz_iovec *iov, size_t count, int64_t offset)
+static ssize_t file_read_once(int fd, const blz_iovec *iov, size_t count, int64_t offset)
 {
     if (count == 1)
         return offset == FILE_AT_POSITION ? read(fd, iov->base, iov->len)
@@ -31,7 +32,7 @@ static ssize_t read_once(int fd, const blz_iovec *iov, size_t count, int64_t off
                                       : preadv(fd, sys_pieces(iov), (int)count, offset);
 }
 
-static ssize_t write_once(int fd, const blz_iovec *iov, size_t count, int64_t offset)
+static ssize_t file_write_once(int fd, const blz_iovec *iov, size_t count, int64_t offset)
 {
     if (count == 1)
         return offset == FILE_AT_POSITION ? write(fd, iov->base, iov->len)
@@ -46,7 +47,7 @@ int64_t blz__file_read(blz_sysfd fd, const blz_iovec *iov, size_t count, int64_t
 
     if (count > INT_MAX)
         return -EINVAL;
-    SYS_RETRY(n, read_once(fd, iov, count, offset));
+    SYS_RETRY(n, file_read_once(fd, iov, count, offset));
     return sys_count(n);
 }
 
@@ -56,7 +57,7 @@ int64_t blz__file_write(blz_sysfd fd, const blz_iovec *iov, size_t count, int64_
 
     if (count > INT_MAX)
         return -EINVAL;
-    SYS_RETRY(n, write_once(fd, iov, count, offset));
+    SYS_RETRY(n, file_write_once(fd, iov, count, offset));
     return sys_count(n);
 }
 
@@ -98,11 +99,11 @@ int blz__file_set_times(blz_sysfd fd, int64_t accessed_ns, int64_t modified_ns)
 
 int blz__file_lock(blz_sysfd fd, int how)
 {
-    static const int words[] = {[FILE_UNLOCK] = LOCK_UN,
-                                [FILE_LOCK_SHARED] = LOCK_SH | LOCK_NB,
-                                [FILE_LOCK_EXCLUSIVE] = LOCK_EX | LOCK_NB};
+    static const int lock_words[] = {[FILE_UNLOCK] = LOCK_UN,
+                                     [FILE_LOCK_SHARED] = LOCK_SH | LOCK_NB,
+                                     [FILE_LOCK_EXCLUSIVE] = LOCK_EX | LOCK_NB};
     int rc;
 
-    SYS_RETRY(rc, flock(fd, words[how]));
+    SYS_RETRY(rc, flock(fd, lock_words[how]));
     return sys_result(rc);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options by number: option_table.c says which of the system's options each one is, for IPv4 and for
- * IPv6, how a value is converted, and what its range is.
+ * Options by number: option_table.c says which of the system's options each one is, for IPv4 and
+ * for IPv6, how a value is converted, and what its range is.
  */
 #include "system/option.h"
 
