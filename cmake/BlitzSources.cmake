@@ -54,7 +54,7 @@ blitz_system_sources(BLITZ_SYSTEM_SOURCES ${blitz_system_folders})
 list(APPEND BLITZ_SOURCES ${BLITZ_SYSTEM_SOURCES})
 
 # Backends that carry the name of what they stand on. A file without such a name is built everywhere.
-set(blitz_linux_only "/process/[^/]*_linux\\.c$|/io/(uring|epoll|backends_linux)[^/]*\\.c$")
+set(blitz_linux_only "/io/(uring|epoll|backends_linux)[^/]*\\.c$")
 set(blitz_bsd_only "/io/kqueue[^/]*\\.c$")
 set(blitz_windows_only "/io/iocp[^/]*\\.c$")
 set(blitz_unix_only "/io/poll[^/]*\\.c$")

@@ -23,15 +23,17 @@
  * Nothing here uses SIGCHLD, and no child of anybody else is ever waited for. Whoever waits for all
  * children (waitpid(-1)) or ignores SIGCHLD takes ours too; their status is lost then: -ECHILD.
  *
- * Needs Linux 5.4; -ENOTSUP before that, and nothing is started.
+ * Needs Linux 5.4; -ENOTSUP before that, and nothing is started. Windows has no sessions, groups of
+ * other processes, users, limits and descriptors above 2: to start a command that asks for one of
+ * them is -ENOTSUP there, at the step that blz_command_failed_step names. A signal other than
+ * SIGKILL and SIGTERM is -ENOTSUP there, and blz_exit_signal is always 0.
  */
 #ifndef BLITZ_PROCESS_H
 #define BLITZ_PROCESS_H
 
 #include <blitz/fd.h>
 #include <blitz/pipe.h>
-
-#include <sys/types.h>
+#include <blitz/system.h>
 
 BLZ_BEGIN_DECLS
 
@@ -100,7 +102,7 @@ BLZ_API void blz_command_stdio_path(blz_command *cmd, int which, const char *pat
  * The child gets a copy of `fd` as its `target`: 0 to 2, or any other number. `fd` must be open
  * when the child is started; it stays the caller's. What Blitz opens itself is close-on-exec.
  */
-BLZ_API void blz_command_fd(blz_command *cmd, int target, int fd);
+BLZ_API void blz_command_fd(blz_command *cmd, int target, blz_sysfd fd);
 
 /* Its errors go where its output goes, wherever that is. */
 BLZ_API void blz_command_stderr_to_stdout(blz_command *cmd);
@@ -111,7 +113,7 @@ BLZ_API void blz_command_stderr_to_stdout(blz_command *cmd);
  * drop with blz_command_kill_on_drop, and by a cancelled (or timed out) blz_command_run or
  * blz_command_output. Processes that have left the group are not reached.
  */
-BLZ_API void blz_command_group(blz_command *cmd, pid_t group);
+BLZ_API void blz_command_group(blz_command *cmd, int64_t group);
 BLZ_API void blz_command_session(blz_command *cmd);
 
 /*
@@ -121,9 +123,9 @@ BLZ_API void blz_command_session(blz_command *cmd);
  * step "groups". Directory and program are looked up as that user; files of blz_command_stdio_path
  * are opened before.
  */
-BLZ_API void blz_command_uid(blz_command *cmd, uid_t uid);
-BLZ_API void blz_command_gid(blz_command *cmd, gid_t gid);
-BLZ_API void blz_command_groups(blz_command *cmd, const gid_t *groups, size_t count);
+BLZ_API void blz_command_uid(blz_command *cmd, uint32_t uid);
+BLZ_API void blz_command_gid(blz_command *cmd, uint32_t gid);
+BLZ_API void blz_command_groups(blz_command *cmd, const uint32_t *groups, size_t count);
 
 /* A limit: RLIMIT_NOFILE and so on. */
 BLZ_API void blz_command_rlimit(blz_command *cmd, int resource, uint64_t soft, uint64_t hard);
@@ -240,7 +242,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_child_terminate(blz_child_terminate_op *op
  * Its number. Means it until its end has been awaited; of a child with a group of its own, until it
  * is dropped. -EBADF. [any thread]
  */
-BLZ_API pid_t blz_child_pid(const blz_child *child);
+BLZ_API int64_t blz_child_pid(const blz_child *child);
 
 /*
  * Lets go: closes the pipes, kills it if the command says so; *child is none afterwards. Nobody may
@@ -295,8 +297,8 @@ BLZ_API BLZ_NODISCARD blz_future *blz_command_run(blz_command_run_op *op, blz_co
 /* The future of blz_process_watch. */
 typedef struct blz_process_watch_op {
     blz_future future;
-    pid_t pid;
-    int pidfd;
+    int64_t pid;
+    blz_sysfd handle_;
     blz_fd fd;
     blz_io io;
     uint64_t reserved[2];
@@ -306,7 +308,7 @@ typedef struct blz_process_watch_op {
  * Awaits the end of any process: 0. It need not be a child; if it is one, it still has to be waited
  * for. -ESRCH: there is none; -EINVAL: not a process; -EMFILE and so on. Interruptible. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_process_watch(blz_process_watch_op *op, pid_t pid);
+BLZ_API BLZ_NODISCARD blz_future *blz_process_watch(blz_process_watch_op *op, int64_t pid);
 
 BLZ_END_DECLS
 #endif

@@ -104,7 +104,7 @@ typedef struct blz_shutdown_report {
 
 /* All zero means the default. */
 typedef struct blz_shutdown_options {
-    int signals[BLZ_SHUTDOWN_SIGNALS]; /* which begin it; default SIGINT and SIGTERM */
+    int signals[BLZ_SHUTDOWN_SIGNALS]; /* of <signal.h>; default SIGINT and SIGTERM */
     bool no_signals;                   /* none does */
     /* Time for each phase; negative: without limit; BLZ_NO_PHASE: the next begins in its place. */
     int64_t stop_ns;   /* default 5 s */
@@ -123,8 +123,8 @@ typedef struct blz_shutdown_options {
 
 /*
  * Makes one, and subscribes to its signals (blitz/signal.h): from now on they do not kill.
- * `options` may be NULL. 0; -ENOMEM; -EINVAL: a signal that cannot be caught; or why a subscription
- * failed. [any thread]
+ * `options` may be NULL. 0; -ENOMEM; -EINVAL: a signal that cannot be caught; -ENOTSUP: one that
+ * Windows does not deliver (blitz/signal.h); or why a subscription failed. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_shutdown_new(blz_shutdown **shutdown,
                                            const blz_shutdown_options *options);

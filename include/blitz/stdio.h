@@ -37,6 +37,7 @@
 #define BLITZ_STDIO_H
 
 #include <blitz/stream.h>
+#include <blitz/system.h>
 
 BLZ_BEGIN_DECLS
 
@@ -45,7 +46,7 @@ BLZ_BEGIN_DECLS
  * closes a duplicate. `rt` NULL: the runtime of this thread. 0; -EBADF: is not open; -ENXIO: no
  * runtime; -EMFILE, -ENOMEM. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_stdio_open(blz_stream *stream, int fd, blz_rt *rt);
+BLZ_API BLZ_NODISCARD int blz_stdio_open(blz_stream *stream, blz_sysfd fd, blz_rt *rt);
 
 /* Descriptors 0, 1 and 2, for the runtime of this thread. [worker] */
 static inline BLZ_NODISCARD int blz_stdin(blz_stream *stream)

@@ -13,6 +13,8 @@
  */
 #include "console/console.h"
 
+#include "system/env.h"
+
 #include <blitz/runtime.h>
 #include <blitz/stream.h>
 #include <blitz/task.h>

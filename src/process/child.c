@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children: the handle's side. A child's end makes its pidfd readable, on every backend, and for
- * everyone who waits; the first to look then takes the status, under the lock, and keeps it for the
- * others. Readiness is a hint: whoever finds that the child still runs waits again.
+ * Children: the handle's side. A child's end makes its handle readable (blz__process_ends_handle),
+ * on every backend, and for every task that waits; the first to look then takes the status, under
+ * the lock, and keeps it for the others. Readiness is a hint: a task that finds that the child still
+ * runs waits again.
  *
  * A number is given back to the system when the child is reaped, and not before; so under the lock,
  * and with the child not reaped, a signal cannot meet another process or group. A child that leads
@@ -12,12 +13,9 @@
 #include "process/process.h"
 
 #include "base/alloc.h"
+#include "system/signal.h"
 
 #include <blitz/wait_info.h>
-
-#include <errno.h>
-#include <signal.h>
-#include <unistd.h>
 
 /* ---- status ---- */
 
@@ -27,8 +25,8 @@ int64_t blz__child_reap(struct blz__child *child)
 
     blz__lock_acquire(&child->lock);
     if (!child->ended) {
-        child->status = child->leads_group ? blz__pidfd_status(child->pidfd)
-                                           : blz__pidfd_reap(child->pidfd, false);
+        child->status = child->leads_group ? blz__process_status(&child->process)
+                                           : blz__process_reap(&child->process);
         child->ended = child->status != -EAGAIN;
     }
     status = child->status;
@@ -41,9 +39,9 @@ int64_t blz_child_try_await(blz_child *child)
     return child->child_ ? blz__child_reap(child->child_) : -EBADF;
 }
 
-pid_t blz_child_pid(const blz_child *child)
+int64_t blz_child_pid(const blz_child *child)
 {
-    return child->child_ ? child->child_->pid : -EBADF;
+    return child->child_ ? child->child_->process.id : -EBADF;
 }
 
 /* ---- waiting ---- */
@@ -51,7 +49,7 @@ pid_t blz_child_pid(const blz_child *child)
 /*
  *   line      event              next      what happens
  *   ---------------------------------------------------------------------------------------
- *   BEGIN     poll               WAIT      if the status is not known: waits for the pidfd
+ *   BEGIN     poll               WAIT      if the status is not known: waits for its end
  *   WAIT      it is readable     -         ready, with the status; waits again if there is none
  *   BEGIN     cancelled          STOPPED   -ECANCELED
  *   WAIT      cancelled          WAIT      the wait is; if it was readable first, that counts
@@ -123,8 +121,8 @@ static void wait_describe(const blz_future *self, blz_wait_info *info)
     if (self->line != WAIT_READABLE)
         return;
     info->kind = "process";
-    info->object = (const void *)(uintptr_t)child->pid;
-    info->fd = child->pidfd;
+    info->object = (const void *)(uintptr_t)child->process.id;
+    info->fd = blz__process_ends_handle(&child->process);
 }
 
 blz_future *blz_child_await(blz_child_await_op *op, blz_child *child)
@@ -143,7 +141,7 @@ blz_future *blz_child_await(blz_child_await_op *op, blz_child *child)
 
 static int signal_one_locked(struct blz__child *child, int signal)
 {
-    return child->ended ? -ESRCH : blz__pidfd_signal(child->pidfd, child->pid, signal);
+    return child->ended ? -ESRCH : blz__process_signal(&child->process, signal);
 }
 
 static int signal_one(blz_child *handle, int signal)
@@ -169,7 +167,7 @@ int blz__child_signal_all(struct blz__child *child, int signal)
 
     blz__lock_acquire(&child->lock);
     if (child->leads_group)
-        rc = blz__group_signal(child->pidfd, child->pid, signal);
+        rc = blz__process_signal_group(&child->process, signal);
     rc = signal_one_locked(child, rc < 0 || signal == SIGKILL ? signal : 0);
     blz__lock_release(&child->lock);
     return rc;
@@ -188,7 +186,7 @@ int blz_child_signal_group(blz_child *handle, int signal)
         return -EBADF;
     if (!child->leads_group)
         return -EINVAL;
-    return blz__group_signal(child->pidfd, child->pid, signal);
+    return blz__process_signal_group(&child->process, signal);
 }
 
 int blz_child_kill(blz_child *child)
@@ -210,8 +208,8 @@ void blz__child_free(struct blz__child *child)
     blz_allocator allocator = child->allocator;
 
     if (child->leads_group)
-        blz__pidfd_reap(child->pidfd, false);
-    close(child->pidfd);
+        blz__process_reap(&child->process);
+    blz__process_close(&child->process);
     blz__free(&allocator, child, sizeof *child, _Alignof(struct blz__child));
 }
 

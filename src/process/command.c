@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 
-#include <errno.h>
 #include <string.h>
 
 _Static_assert(sizeof(blz_command) == 24, "part of the ABI");
@@ -209,7 +208,7 @@ void blz_command_stdio_path(blz_command *cmd, int which, const char *path, int f
     set_target(cmd, step, STEP_PATH, which, (uint64_t)flags);
 }
 
-void blz_command_fd(blz_command *cmd, int target, int fd)
+void blz_command_fd(blz_command *cmd, int target, blz_sysfd fd)
 {
     if (target < 0 || fd < 0)
         fail(cmd, -EINVAL);
@@ -238,7 +237,7 @@ static bool set_flag(blz_command *cmd, unsigned flag)
     return true;
 }
 
-void blz_command_group(blz_command *cmd, pid_t group)
+void blz_command_group(blz_command *cmd, int64_t group)
 {
     if (group < 0)
         fail(cmd, -EINVAL);
@@ -251,19 +250,19 @@ void blz_command_session(blz_command *cmd)
     set_flag(cmd, COMMAND_SESSION);
 }
 
-void blz_command_uid(blz_command *cmd, uid_t uid)
+void blz_command_uid(blz_command *cmd, uint32_t uid)
 {
     if (set_flag(cmd, COMMAND_UID))
         cmd->spec_->uid = uid;
 }
 
-void blz_command_gid(blz_command *cmd, gid_t gid)
+void blz_command_gid(blz_command *cmd, uint32_t gid)
 {
     if (set_flag(cmd, COMMAND_GID))
         cmd->spec_->gid = gid;
 }
 
-void blz_command_groups(blz_command *cmd, const gid_t *groups, size_t count)
+void blz_command_groups(blz_command *cmd, const uint32_t *groups, size_t count)
 {
     struct step *step;
 
@@ -276,7 +275,7 @@ void blz_command_groups(blz_command *cmd, const gid_t *groups, size_t count)
         return;
     if (count > 0)
         memcpy(step->text, groups, count * sizeof *groups);
-    cmd->spec_->groups = (gid_t *)(void *)step->text;
+    cmd->spec_->groups = (uint32_t *)(void *)step->text;
     cmd->spec_->nr_groups = count;
     set_flag(cmd, COMMAND_GROUPS);
 }

@@ -7,11 +7,10 @@
  */
 #include "process/process.h"
 
+#include "system/signal.h"
+
 #include <blitz/async.h>
 #include <blitz/time.h>
-
-#include <errno.h>
-#include <signal.h>
 
 /* ---- terminate ---- */
 

@@ -3,7 +3,8 @@
  * Orphans: children whose handle was dropped before their end. They may outlive the runtime that
  * has started them, so a runtime cannot look after them. The process has one small thread that
  * does: it comes with the first orphan, sleeps until one of them has ended, takes it away, and ends
- * with the last. It watches pidfds by epoll, so that those who drop add theirs without waking it.
+ * with the last. It waits for a set of processes (system/process.h), to which the threads that drop
+ * a child add it.
  *
  *   list      thread     event                      who
  *   ---------------------------------------------------------------------------------------------
@@ -22,17 +23,13 @@
  * A forked process has none of these children, and no thread: the table is emptied there.
  */
 #include "process/process.h"
+#include "system/fork.h"
 #include "system/thread.h"
-
-#include <errno.h>
-#include <pthread.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 static struct {
     blz__lock lock;
     struct blz__child *first;
-    int set; /* valid while the thread runs */
+    blz_sysfd set; /* valid while the thread runs */
     bool runs;
     uint32_t unwatched; /* how many are not in the set; read without the lock as a hint */
 } orphans;
@@ -55,11 +52,9 @@ static void unlink_child(struct blz__child *child)
         child->next->link = child->link;
 }
 
-static bool watch(struct blz__child *child)
+static int watch_child(struct blz__child *child)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = child};
-
-    return epoll_ctl(orphans.set, EPOLL_CTL_ADD, child->pidfd, &event) == 0;
+    return blz__process_set_add(orphans.set, &child->process, child);
 }
 
 /* Adds those that are not in the set: it tells which ones are. */
@@ -67,25 +62,23 @@ static void watch_all(void)
 {
     uint32_t unwatched = 0;
 
-    for (struct blz__child *child = orphans.first; child; child = child->next)
-        if (!watch(child) && errno != EEXIST)
-            unwatched++;
+    for (struct blz__child *child = orphans.first; child; child = child->next) {
+        int rc = watch_child(child);
+        unwatched += rc < 0 && rc != -EEXIST;
+    }
     blz__store(&orphans.unwatched, unwatched, RELAXED);
 }
 
 /* ---- the thread ---- */
 
-/*
- * Takes one away if it has ended. To close a pidfd does not take it out of the set: a process that
- * is being started somewhere has copies of all our descriptors for a moment.
- */
+/* Takes one away if it has ended. */
 static void bury(struct blz__child *child)
 {
     if (blz__child_reap(child) == -EAGAIN)
         return;
     blz__lock_acquire(&orphans.lock);
     unlink_child(child);
-    epoll_ctl(orphans.set, EPOLL_CTL_DEL, child->pidfd, NULL);
+    blz__process_set_remove(orphans.set, &child->process);
     blz__lock_release(&orphans.lock);
     blz__child_free(child);
 }
@@ -98,7 +91,7 @@ static bool stays(void)
     blz__lock_acquire(&orphans.lock);
     some = orphans.first != NULL;
     if (!some) {
-        close(orphans.set);
+        blz__process_set_close(orphans.set);
         orphans.runs = false;
     }
     blz__lock_release(&orphans.lock);
@@ -107,14 +100,13 @@ static bool stays(void)
 
 static void keeper_main(void *arg)
 {
-    struct epoll_event events[64];
+    void *ended[64];
 
     (void)arg;
-    pthread_detach(pthread_self());
     while (stays()) {
-        int n = epoll_wait(orphans.set, events, 64, -1);
+        int n = blz__process_set_wait(orphans.set, ended, 64);
         for (int i = 0; i < n; i++)
-            bury(events[i].data.ptr);
+            bury(ended[i]);
     }
 }
 
@@ -127,27 +119,23 @@ static void start_keeper(void)
 
     if (orphans.runs)
         return;
-    orphans.set = epoll_create1(EPOLL_CLOEXEC);
-    if (orphans.set < 0)
+    if (blz__process_set_open(&orphans.set) < 0)
         return;
     orphans.runs = blz__thread_start(&thread, keeper_main, NULL, 0, "blitz-orphans") == 0;
-    if (!orphans.runs)
-        close(orphans.set);
+    if (orphans.runs)
+        blz__thread_detach(thread);
+    else
+        blz__process_set_close(orphans.set);
 }
 
 static void in_forked_process(void)
 {
     if (orphans.runs)
-        close(orphans.set);
+        blz__process_set_close(orphans.set);
     orphans.lock = (blz__lock){0};
     orphans.first = NULL;
     orphans.runs = false;
     orphans.unwatched = 0;
-}
-
-static void prepare(void)
-{
-    pthread_atfork(NULL, NULL, in_forked_process);
 }
 
 /* Without a thread: takes those that have ended out of the list. */
@@ -195,15 +183,14 @@ static void free_all(struct blz__child *ended)
 
 void blz__orphan_add(struct blz__child *child)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct blz__child *ended = NULL;
 
-    pthread_once(&once, prepare);
+    (void)blz__fork_in_child(in_forked_process);
     blz__lock_acquire(&orphans.lock);
     link_child(child);
     if (!orphans.runs || orphans.unwatched > 0)
         ended = look_after();
-    else if (!watch(child))
+    else if (watch_child(child) < 0)
         blz__store(&orphans.unwatched, 1, RELAXED);
     blz__lock_release(&orphans.lock);
     free_all(ended);

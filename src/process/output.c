@@ -16,7 +16,6 @@
 #include <blitz/async.h>
 #include <blitz/wait_info.h>
 
-#include <errno.h>
 #include <string.h>
 
 enum { FIRST_SIZE = 4096, DEFAULT_LIMIT = 16 * 1024 * 1024 };

@@ -1,38 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans: what a child needs to know, made before it is started, because between its start and its
- * exec it shares our memory and may not allocate. One block holds the arrays and the child's stack;
- * the strings stay where they are, in the command and in the environment.
+ * exec it may share our memory and not allocate. One block holds the arrays and the memory that the
+ * launch needs; the strings stay where they are, in the command and in the environment.
  *
  * The block is measured first: each array gets as many entries as there could be.
  */
 #include "process/process.h"
 
 #include "base/alloc.h"
+#include "system/env.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- measuring ---- */
 
 struct counts {
-    size_t args, env, maps, limits;
+    size_t args, env, fds, limits;
 };
 
 static struct counts count_steps(const struct blz__command *spec)
 {
-    struct counts n = {.args = 2, .env = 1, .maps = 3}; /* name and NULL; NULL; defaults */
+    struct counts n = {.args = 2, .env = 1, .fds = 3}; /* name and NULL; NULL; defaults */
 
     for (const struct step *step = spec->first; step; step = step->next) {
         n.args += step->kind == STEP_ARG;
         n.env += step->kind == STEP_ENV_SET;
-        n.maps += step->kind == STEP_PATH || step->kind == STEP_FD;
+        n.fds += step->kind == STEP_PATH || step->kind == STEP_FD;
         n.limits += step->kind == STEP_RLIMIT;
     }
-    for (char **variable = environ; variable && *variable; variable++)
+    for (const char *const *variable = blz__env_list(); *variable; variable++)
         n.env++;
     return n;
 }
@@ -54,10 +51,9 @@ static size_t lay_out(struct plan *plan, const struct counts *n, char *block)
     carve(block, &used, sizeof *plan);
     plan->argv = carve(block, &used, n->args * sizeof *plan->argv);
     plan->envp = carve(block, &used, n->env * sizeof *plan->envp);
-    plan->maps = carve(block, &used, n->maps * sizeof *plan->maps);
+    plan->fds = carve(block, &used, n->fds * sizeof *plan->fds);
     plan->limits = carve(block, &used, n->limits * sizeof *plan->limits);
-    plan->candidate = carve(block, &used, CANDIDATE_SIZE);
-    plan->stack = carve(block, &used, STACK_SIZE);
+    plan->launch.scratch = carve(block, &used, blz__process_scratch_size());
     return used;
 }
 
@@ -94,14 +90,14 @@ static void remove_variable(const char **envp, const char *name)
             slot[0] = slot[1];
 }
 
-static void fill_environment(struct plan *plan)
+static void fill_environment(struct plan *plan, const struct blz__command *spec)
 {
     size_t n = 0;
 
-    for (char **variable = environ; variable && *variable; variable++)
+    for (const char *const *variable = blz__env_list(); *variable; variable++)
         plan->envp[n++] = *variable;
     plan->envp[n] = NULL;
-    for (const struct step *step = plan->spec->first; step; step = step->next) {
+    for (const struct step *step = spec->first; step; step = step->next) {
         if (step->kind == STEP_ENV_CLEAR)
             plan->envp[0] = NULL;
         else if (step->kind == STEP_ENV_SET)
@@ -111,11 +107,11 @@ static void fill_environment(struct plan *plan)
     }
 }
 
-static const char *search_path(const struct plan *plan)
+static const char *search_path(const struct plan *plan, const struct blz__command *spec)
 {
     const char *path;
 
-    if (strchr(plan->spec->program, '/'))
+    if (strchr(spec->program, '/'))
         return NULL;
     path = *find_variable(plan->envp, "PATH", 4);
     return path ? path + 5 : "/bin:/usr/bin";
@@ -123,55 +119,49 @@ static const char *search_path(const struct plan *plan)
 
 /* ---- descriptors ---- */
 
-struct fd_map *blz__plan_map(struct plan *plan, int target)
+static void add_fd(struct plan *plan, blz__process_fd fd)
 {
-    for (size_t i = 0; i < plan->nr_maps; i++)
-        if (plan->maps[i].target == target)
-            return &plan->maps[i];
-    return NULL;
+    plan->fds[plan->launch.nr_fds++] = fd;
 }
 
-static void add_map(struct plan *plan, struct fd_map map)
+void blz__plan_copy(struct plan *plan, int target, blz_sysfd source)
 {
-    plan->maps[plan->nr_maps++] = map;
-    if (plan->first_free <= map.target)
-        plan->first_free = map.target + 1;
+    add_fd(plan, (blz__process_fd){.what = BLZ__PROCESS_COPY, .target = target, .source = source});
 }
 
 static void add_stdio(struct plan *plan, int target, int what)
 {
-    struct fd_map map = {.target = target, .source = -1, .pipe = what == BLZ_STDIO_PIPE};
-
-    if (what == BLZ_STDIO_NULL) {
-        map.path = "/dev/null";
-        map.flags = O_RDWR;
-    }
-    if (what != BLZ_STDIO_INHERIT)
-        add_map(plan, map);
+    plan->pipes[target] = what == BLZ_STDIO_PIPE;
+    if (what == BLZ_STDIO_NULL)
+        add_fd(plan, (blz__process_fd){.what = BLZ__PROCESS_NULL, .target = target});
 }
 
-static void fill_maps(struct plan *plan, const int defaults[3])
+static void add_step(struct plan *plan, const struct step *step)
+{
+    if (step->kind == STEP_FD)
+        blz__plan_copy(plan, step->number, (blz_sysfd)step->value);
+    else
+        add_fd(plan, (blz__process_fd){.what = BLZ__PROCESS_OPEN,
+                                       .target = step->number,
+                                       .path = step->text,
+                                       .flags = (int)step->value,
+                                       .mode = (unsigned)step->more});
+}
+
+static void fill_fds(struct plan *plan, const struct blz__command *spec, const int defaults[3])
 {
     int stdio[3] = {defaults[0], defaults[1], defaults[2]};
 
-    if (plan->spec->flags & COMMAND_MERGE)
+    if (spec->flags & COMMAND_MERGE)
         stdio[2] = BLZ_STDIO_INHERIT;
-    for (const struct step *step = plan->spec->first; step; step = step->next) {
-        struct fd_map map = {.target = step->number, .source = -1};
-        if (step->kind == STEP_PATH) {
-            map.path = step->text;
-            map.flags = (int)step->value;
-            map.mode = (unsigned)step->more;
-        } else if (step->kind == STEP_FD) {
-            map.source = (int)step->value;
-        } else {
-            if (step->kind == STEP_STDIO && step->value != BLZ_STDIO_INHERIT)
-                stdio[step->number] = (int)step->value;
-            continue;
+    for (const struct step *step = spec->first; step; step = step->next) {
+        if (step->kind == STEP_PATH || step->kind == STEP_FD) {
+            add_step(plan, step);
+            if (step->number <= 2)
+                stdio[step->number] = BLZ_STDIO_INHERIT;
+        } else if (step->kind == STEP_STDIO && step->value != BLZ_STDIO_INHERIT) {
+            stdio[step->number] = (int)step->value;
         }
-        if (map.target <= 2)
-            stdio[map.target] = BLZ_STDIO_INHERIT;
-        add_map(plan, map);
     }
     for (int i = 0; i < 3; i++)
         add_stdio(plan, i, stdio[i]);
@@ -179,23 +169,57 @@ static void fill_maps(struct plan *plan, const int defaults[3])
 
 /* ---- the rest ---- */
 
-static void fill_arguments(struct plan *plan)
+static void fill_arguments(struct plan *plan, const struct blz__command *spec)
 {
     size_t n = 0;
 
-    plan->argv[n++] = plan->spec->name;
-    for (const struct step *step = plan->spec->first; step; step = step->next)
+    plan->argv[n++] = spec->name;
+    for (const struct step *step = spec->first; step; step = step->next)
         if (step->kind == STEP_ARG)
             plan->argv[n++] = step->text;
     plan->argv[n] = NULL;
 }
 
-static void fill_limits(struct plan *plan)
+static void fill_limits(struct plan *plan, const struct blz__command *spec)
 {
-    for (const struct step *step = plan->spec->first; step; step = step->next)
+    for (const struct step *step = spec->first; step; step = step->next)
         if (step->kind == STEP_RLIMIT)
-            plan->limits[plan->nr_limits++] =
-                (struct limit){step->number, {step->value, step->more}};
+            plan->limits[plan->launch.nr_limits++] =
+                (blz__process_limit){step->number, step->value, step->more};
+}
+
+static unsigned launch_flags(const struct blz__command *spec)
+{
+    static const unsigned flags[][2] = {{COMMAND_SESSION, BLZ__PROCESS_SESSION},
+                                        {COMMAND_GROUP, BLZ__PROCESS_GROUP},
+                                        {COMMAND_UID, BLZ__PROCESS_UID},
+                                        {COMMAND_GID, BLZ__PROCESS_GID},
+                                        {COMMAND_GROUPS, BLZ__PROCESS_GROUPS},
+                                        {COMMAND_MERGE, BLZ__PROCESS_MERGE}};
+    unsigned all = 0;
+
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        all |= spec->flags & flags[i][0] ? flags[i][1] : 0;
+    return all;
+}
+
+static void fill_launch(struct plan *plan, const struct blz__command *spec)
+{
+    blz__process_plan *launch = &plan->launch;
+
+    launch->program = spec->program;
+    launch->search = search_path(plan, spec);
+    launch->argv = plan->argv;
+    launch->envp = plan->envp;
+    launch->directory = spec->dir;
+    launch->fds = plan->fds;
+    launch->limits = plan->limits;
+    launch->flags = launch_flags(spec);
+    launch->group = spec->group;
+    launch->uid = spec->uid;
+    launch->gid = spec->gid;
+    launch->groups = spec->groups;
+    launch->nr_groups = spec->nr_groups;
 }
 
 struct plan *blz__plan_new(const struct blz__command *spec, const int defaults[3])
@@ -207,17 +231,19 @@ struct plan *blz__plan_new(const struct blz__command *spec, const int defaults[3
     plan = blz__alloc(&spec->allocator, size, 16);
     if (!plan)
         return NULL;
-    *plan = (struct plan){.size = size, .spec = spec, .first_free = 3};
+    *plan = (struct plan){.size = size, .allocator = spec->allocator};
     lay_out(plan, &n, (char *)plan);
-    fill_arguments(plan);
-    fill_environment(plan);
-    plan->search = search_path(plan);
-    fill_maps(plan, defaults);
-    fill_limits(plan);
+    fill_arguments(plan, spec);
+    fill_environment(plan, spec);
+    fill_fds(plan, spec, defaults);
+    fill_limits(plan, spec);
+    fill_launch(plan, spec);
     return plan;
 }
 
 void blz__plan_free(struct plan *plan)
 {
-    blz__free(&plan->spec->allocator, plan, plan->size, 16);
+    blz_allocator allocator = plan->allocator;
+
+    blz__free(&allocator, plan, plan->size, 16);
 }

@@ -4,7 +4,6 @@
  *
  *   command   what to start: a list of what the program said, in order            command.c
  *   plan      all that the child needs, in one block made before it is started    plan.c
- *   launch    from a plan to a process                                            launch_linux.c
  *   spawn     pipes and handles around a launch                                   spawn.c
  *   child     the handle: waiting, signals, dropping                              child.c
  *   orphans   children that nobody waits for any more                             orphans.c
@@ -16,6 +15,7 @@
 #define BLZ_PROCESS_PROCESS_H
 
 #include "base/lock.h"
+#include "system/process.h"
 
 #include <blitz/process.h>
 
@@ -59,49 +59,24 @@ struct blz__command {
     struct step *first, **last;
     const char *program, *name, *dir;
     unsigned flags;
-    pid_t group;
-    uid_t uid;
-    gid_t gid;
-    gid_t *groups; /* in the text of a step */
+    int64_t group;
+    uint32_t uid, gid;
+    const uint32_t *groups; /* in the text of a step */
     size_t nr_groups;
 };
 
 /* ---- Plans ---- */
 
-/* A descriptor of the child: opened by it, or a copy of one of ours. */
-struct fd_map {
-    int target;
-    int source; /* -1: is to be opened, or is a pipe that is not made yet */
-    const char *path;
-    int flags;
-    unsigned mode;
-    bool pipe;
-};
-
-struct limit {
-    int resource;
-    struct {
-        uint64_t soft, hard;
-    } value; /* laid out as the kernel wants it */
-};
-
+/* One block: the arrays and the scratch memory of a launch. The texts are elsewhere. */
 struct plan {
     size_t size; /* of the block */
-    const struct blz__command *spec;
+    blz_allocator allocator;
+    blz__process_plan launch;
     const char **argv, **envp;
-    const char *search; /* the PATH, or NULL if the program is one */
-    struct fd_map *maps;
-    size_t nr_maps;
-    struct limit *limits;
-    size_t nr_limits;
-    int first_free;     /* all targets are below */
-    char *candidate;    /* CANDIDATE_SIZE */
-    char *stack;        /* STACK_SIZE */
-    const char *failed; /* by the child, or NULL */
-    int error;
+    blz__process_fd *fds;
+    blz__process_limit *limits;
+    bool pipes[3]; /* which targets are pipes that blz__command_spawn makes */
 };
-
-enum { CANDIDATE_SIZE = 4096, STACK_SIZE = 32 * 1024 };
 
 /*
  * What is inherited becomes what `defaults` says for 0 to 2 (BLZ_STDIO_*). NULL: no memory. The
@@ -110,36 +85,8 @@ enum { CANDIDATE_SIZE = 4096, STACK_SIZE = 32 * 1024 };
 struct plan *blz__plan_new(const struct blz__command *spec, const int defaults[3]);
 void blz__plan_free(struct plan *plan);
 
-/* The map of a target, or NULL. */
-struct fd_map *blz__plan_map(struct plan *plan, int target);
-
-/*
- * Starts the child: its number, and *pidfd; or a negative errno, and plan->failed. Then there is no
- * child. [any thread]
- */
-int blz__process_launch(struct plan *plan, int *pidfd);
-
-/* ---- The system ---- */
-
-/* Whether processes have descriptors here. 0, or -ENOTSUP. */
-int blz__pidfd_supported(void);
-int blz__pidfd_open(pid_t pid);
-
-/* Sends a signal to a child that we have not reaped. 0, -ESRCH: a stranger has; -EPERM. */
-int blz__pidfd_signal(int pidfd, pid_t pid, int signal);
-bool blz__pidfd_has_ended(int pidfd);
-
-/*
- * Sends a signal to the group that has the number of this process. The process must not have been
- * reaped, or the number may be that of another group; if a stranger has reaped it: -ESRCH.
- */
-int blz__group_signal(int pidfd, pid_t pid, int signal);
-
-/* Its status, as blz_exit_code takes it; -EAGAIN: runs; -ECHILD. */
-int64_t blz__pidfd_status(int pidfd);
-
-/* Its status, as above; one that has ended is reaped. `wait`: until it has ended. */
-int64_t blz__pidfd_reap(int pidfd, bool wait);
+/* The child's descriptor `target` will be a copy of `source`. There is room for each pipe. */
+void blz__plan_copy(struct plan *plan, int target, blz_sysfd source);
 
 /* ---- Children ---- */
 
@@ -152,9 +99,8 @@ struct blz__child {
     blz__lock lock;
     bool ended;
     int64_t status; /* or an error */
-    pid_t pid;
-    int pidfd;
-    blz_fd fd; /* the pidfd, attached to the runtime */
+    blz__process process;
+    blz_fd fd; /* what becomes readable at its end, attached to the runtime */
     bool kill_on_drop, leads_group;
     blz_allocator allocator;         /* a copy: may outlive the runtime */
     struct blz__child *next, **link; /* in the list of orphans */

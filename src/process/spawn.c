@@ -10,11 +10,9 @@
 
 #include "base/alloc.h"
 #include "io/io.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <unistd.h>
+#include "system/handle.h"
+#include "system/pipe.h"
+#include "system/signal.h"
 
 _Static_assert(sizeof(blz_child) == 56, "part of the ABI");
 
@@ -24,7 +22,7 @@ struct spawn {
     int mode;
     struct plan *plan;
     struct blz__child *child;
-    int theirs[3]; /* the child's ends of pipes, or -1 */
+    blz_sysfd theirs[3]; /* the child's ends of pipes, or -1 */
     blz_pipe ours[3];
 };
 
@@ -37,13 +35,13 @@ static int fail_at(struct spawn *s, const char *step, int error)
 /* ---- pipes ---- */
 
 /* Only our end is in the mode that the backend likes: they are two open files. */
-static int adopt_end(blz_pipe *pipe, const struct spawn *s, int fd)
+static int adopt_end(blz_pipe *pipe, const struct spawn *s, blz_sysfd fd)
 {
     blz__fd_ref ref;
-    int rc;
+    int rc = s->mode & FD_NONBLOCK ? blz__handle_set_nonblocking(fd, true) : 0;
 
-    if ((s->mode & FD_NONBLOCK) && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
-        return -errno;
+    if (rc < 0)
+        return rc;
     rc = blz__fd_adopt(&ref, s->rt, fd, (unsigned)s->mode);
     if (rc == 0)
         *pipe = (blz_pipe){ref.entry, ref.generation};
@@ -52,18 +50,20 @@ static int adopt_end(blz_pipe *pipe, const struct spawn *s, int fd)
 
 static int open_pipe(struct spawn *s, int which)
 {
-    int fds[2], rc, mine = which == 0; /* we write what it reads */
+    int mine = which == 0; /* we write what it reads */
+    blz_sysfd fds[2];
+    int rc = blz__pipe_new(false, fds);
 
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return -errno;
+    if (rc < 0)
+        return rc;
     rc = adopt_end(&s->ours[which], s, fds[mine]);
     if (rc < 0) {
-        close(fds[0]);
-        close(fds[1]);
+        blz__handle_close(fds[0]);
+        blz__handle_close(fds[1]);
         return rc;
     }
     s->theirs[which] = fds[!mine];
-    blz__plan_map(s->plan, which)->source = fds[!mine];
+    blz__plan_copy(s->plan, which, fds[!mine]);
     return 0;
 }
 
@@ -72,8 +72,7 @@ static int open_pipes(struct spawn *s)
     int rc = 0;
 
     for (int i = 0; i < 3 && rc == 0; i++) {
-        struct fd_map *map = blz__plan_map(s->plan, i);
-        if (map && map->pipe)
+        if (s->plan->pipes[i])
             rc = open_pipe(s, i);
     }
     return rc < 0 ? fail_at(s, "pipe", rc) : 0;
@@ -83,7 +82,7 @@ static void close_theirs(struct spawn *s)
 {
     for (int i = 0; i < 3; i++)
         if (s->theirs[i] >= 0)
-            close(s->theirs[i]);
+            blz__handle_close(s->theirs[i]);
 }
 
 static void close_ours(struct spawn *s)
@@ -116,7 +115,7 @@ static int get_memory(struct spawn *s, const int defaults[3])
         return fail_at(s, "memory", -ENOMEM);
     }
     *s->child = (struct blz__child){
-        .pidfd = -1,
+        .process = {0, BLZ_NO_SYSFD},
         .kill_on_drop = spec->flags & COMMAND_KILL,
         .leads_group =
             (spec->flags & COMMAND_SESSION) || ((spec->flags & COMMAND_GROUP) && spec->group == 0),
@@ -130,17 +129,17 @@ static int get_memory(struct spawn *s, const int defaults[3])
 static int launch(struct spawn *s)
 {
     struct blz__child *child = s->child;
-    int rc = blz__process_launch(s->plan, &child->pidfd);
+    const char *step;
+    int rc = blz__process_launch(&s->plan->launch, &child->process, &step);
 
     if (rc < 0)
-        return fail_at(s, s->plan->failed, rc);
-    child->pid = rc;
-    rc = blz_fd_attach_to(&child->fd, s->rt, child->pidfd);
+        return fail_at(s, step, rc);
+    rc = blz_fd_attach_to(&child->fd, s->rt, blz__process_ends_handle(&child->process));
     if (rc == 0)
         return 0;
     if (blz__child_signal_all(child, SIGKILL) == 0) {
-        blz__pidfd_reap(child->pidfd, true);
-        close(child->pidfd);
+        blz__process_await(&child->process);
+        blz__process_close(&child->process);
     } else {
         blz__orphan_add(child); /* it is another user's already, and ends when it likes */
         s->child = NULL;
@@ -160,7 +159,7 @@ static int check(struct spawn *s)
         return -ENXIO;
     if (blz__rt_is_forked(s->rt))
         return -EOWNERDEAD;
-    rc = blz__pidfd_supported();
+    rc = blz__process_supported();
     s->mode = rc < 0 ? rc : blz__io_mode(s->rt);
     return s->mode < 0 ? s->mode : 0;
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watching any process: a pidfd of our own, which is readable once it has ended. Nothing is taken
+ * Watching any process: a handle of our own, which is readable once it has ended. Nothing is taken
  * from its parent, which may be us.
  */
 #include "process/process.h"
 
 #include <blitz/wait_info.h>
-
-#include <errno.h>
-#include <unistd.h>
 
 enum { WATCH_BEGIN, WATCH_READABLE, WATCH_STOPPED };
 
@@ -18,23 +15,30 @@ static blz_poll end_watch(blz_process_watch_op *op, int64_t result)
     return blz_future_done(&op->future, result);
 }
 
-static void close_pidfd(blz_process_watch_op *op)
+static blz__process process_of(const blz_process_watch_op *op)
 {
-    blz_fd_detach(&op->fd);
-    close(op->pidfd);
-    op->pidfd = -1;
+    return (blz__process){op->pid, op->handle_};
+}
+
+static void close_process(blz_process_watch_op *op)
+{
+    blz__process process = process_of(op);
+
+    blz__process_close(&process);
+    op->handle_ = BLZ_NO_SYSFD;
 }
 
 static int begin_watch(blz_process_watch_op *op)
 {
-    int rc;
+    blz__process process;
+    int rc = blz__process_open(&process, op->pid);
 
-    op->pidfd = blz__pidfd_open(op->pid);
-    if (op->pidfd < 0)
-        return op->pidfd == -ENOSYS ? -ENOTSUP : op->pidfd;
-    rc = blz_fd_attach(&op->fd, op->pidfd);
+    if (rc < 0)
+        return rc;
+    op->handle_ = process.handle;
+    rc = blz_fd_attach(&op->fd, blz__process_ends_handle(&process));
     if (rc < 0) {
-        close(op->pidfd);
+        close_process(op);
         return rc;
     }
     op->future.line = WATCH_READABLE;
@@ -45,6 +49,7 @@ static int begin_watch(blz_process_watch_op *op)
 static blz_poll watch_poll(blz_future *self, blz_cx *cx)
 {
     blz_process_watch_op *op = (blz_process_watch_op *)self;
+    blz__process process;
     int64_t result;
 
     if (self->line == WATCH_STOPPED)
@@ -54,15 +59,17 @@ static blz_poll watch_poll(blz_future *self, blz_cx *cx)
         if (rc < 0)
             return end_watch(op, rc);
     }
+    process = process_of(op);
     for (;;) {
         if (blz_is_pending(self->child->ops->poll(self->child, cx)))
             return BLZ_PENDING;
         result = self->child->result;
-        if (result < 0 || blz__pidfd_has_ended(op->pidfd))
+        if (result < 0 || blz__process_has_ended(&process))
             break;
         self->child = blz_fd_readable(&op->io, &op->fd);
     }
-    close_pidfd(op);
+    blz_fd_detach(&op->fd);
+    close_process(op);
     return end_watch(op, result < 0 ? result : 0);
 }
 
@@ -82,10 +89,10 @@ static void watch_describe(const blz_future *self, blz_wait_info *info)
         return;
     info->kind = "process";
     info->object = (const void *)(uintptr_t)op->pid;
-    info->fd = op->pidfd;
+    info->fd = op->handle_;
 }
 
-blz_future *blz_process_watch(blz_process_watch_op *op, pid_t pid)
+blz_future *blz_process_watch(blz_process_watch_op *op, int64_t pid)
 {
     static const blz_future_ops ops = {.name = "process_watch",
                                        .poll = watch_poll,

@@ -6,9 +6,7 @@
 #include "shutdown/shutdown.h"
 
 #include "base/alloc.h"
-
-#include <errno.h>
-#include <signal.h>
+#include "system/signal.h"
 
 _Static_assert(sizeof(blz_shutdown_step) == 24, "part of the ABI");
 _Static_assert(sizeof(blz_shutdown_report) == 184, "part of the ABI");

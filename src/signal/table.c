@@ -26,15 +26,12 @@
 #include "system/clock.h"
 #include "system/fork.h"
 #include "system/futex.h"
+#include "system/signal.h"
 #include "system/thread.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { NR_SIGNALS = 65, PROCESS_NEW = 0, PROCESS_READY = 1, PROCESS_WIPING = 2 };
+enum { NR_SIGNALS = BLZ__SIGNAL_LIMIT, PROCESS_NEW = 0, PROCESS_READY = 1, PROCESS_WIPING = 2 };
 
 _Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "a handler must not wait for a lock");
 
@@ -53,7 +50,7 @@ static struct {
     uint32_t herald_number; /* of the bell */
     uint32_t asked;         /* how often the herald was asked to look at what it blocks */
     uint32_t acked;         /* and up to where it has. A futex */
-    struct sigaction previous[NR_SIGNALS]; /* survives a fork, as our handlers do */
+    blz__signal_action previous[NR_SIGNALS]; /* survives a fork, as our handlers do */
 } table = {.number = 1};
 
 static signal_slot slots[NR_SIGNALS];
@@ -64,13 +61,6 @@ signal_notice blz__signals = {.slots = slots,
                               .repeat_ns = BLZ_STOP_REPEAT_NS};
 
 /* ---- the handler ---- */
-
-static void on_signal(int signal, siginfo_t *info, void *context);
-
-static bool is_ours(const struct sigaction *action)
-{
-    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_signal;
-}
 
 static bool is_open(int signal)
 {
@@ -84,94 +74,44 @@ static bool is_open(int signal)
  */
 static void pass_on(int signal)
 {
-    struct sigaction now;
-
-    sigaction(signal, NULL, &now);
-    if (is_ours(&now) && !is_open(signal))
-        sigaction(signal, &table.previous[signal], NULL);
-    raise(signal);
+    if (blz__signal_is_caught(signal) && !is_open(signal))
+        blz__signal_restore(signal, &table.previous[signal]);
+    blz__signal_raise(signal);
 }
 
 static void act_by_default(int signal)
 {
-    struct sigaction action = {.sa_handler = SIG_DFL};
-
-    sigaction(signal, &action, NULL);
-    raise(signal);
+    blz__signal_set_default(signal);
+    blz__signal_raise(signal);
 }
 
-/* pid << 32 | uid of the process that has sent it, or 0. */
-static uint64_t sender_of(const siginfo_t *info)
+static void on_signal(int signal, int64_t pid, uint32_t uid)
 {
-    if (info->si_code != SI_USER && info->si_code != SI_QUEUE && info->si_code != SI_TKILL)
-        return 0;
-    return (uint64_t)(uint32_t)info->si_pid << 32 | (uint32_t)info->si_uid;
-}
-
-static void on_signal(int signal, siginfo_t *info, void *context)
-{
-    int saved = errno;
+    uint64_t sender = (uint64_t)(uint32_t)pid << 32 | uid;
     enum notice_verdict verdict = NOTICE_CLOSED;
 
-    (void)context;
     if (blz__load(table.process, RELAXED) == PROCESS_READY)
-        verdict = notice_signal(&blz__signals, signal, sender_of(info), blz__clock_ns());
+        verdict = notice_signal(&blz__signals, signal, sender, blz__clock_ns());
     if (verdict == NOTICE_CLOSED)
         pass_on(signal);
     else if (verdict == NOTICE_SECOND)
         act_by_default(signal);
-    errno = saved;
-}
-
-/* What the old action says about children that end is not about the handler, and stays. */
-static int flags_after(int signal, const struct sigaction *old)
-{
-    int flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-
-    if (signal != SIGCHLD)
-        return flags;
-    if (!(old->sa_flags & SA_SIGINFO) && old->sa_handler == SIG_IGN)
-        flags |= SA_NOCLDWAIT;
-    return flags | (old->sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT));
-}
-
-/* All signals wait meanwhile: the handler is short, and never interrupted by itself. */
-static int install_handler(int signal)
-{
-    struct sigaction action = {.sa_sigaction = on_signal}, old;
-
-    if (sigaction(signal, NULL, &old) < 0)
-        return -errno;
-    if (!is_ours(&old)) /* it is in a forked child */
-        table.previous[signal] = old;
-    action.sa_flags = flags_after(signal, &table.previous[signal]);
-    sigfillset(&action.sa_mask);
-    return sigaction(signal, &action, NULL) < 0 ? -errno : 0;
-}
-
-/* Unless the program has put another handler over ours. */
-static void restore_handler(int signal)
-{
-    struct sigaction now;
-
-    if (sigaction(signal, NULL, &now) == 0 && is_ours(&now))
-        sigaction(signal, &table.previous[signal], NULL);
 }
 
 /* ---- the herald ---- */
 
-/* All but those signals that somebody wants; and up to where that was asked for. */
-static bool choose_blocked(uint32_t herald, sigset_t *blocked, uint32_t *asked)
+/* The signals that somebody wants; and up to where that was asked for. */
+static bool choose_wanted(uint32_t herald, blz__signal_set *wanted, uint32_t *asked)
 {
     bool current;
 
-    sigfillset(blocked);
+    *wanted = 0;
     blz__lock_acquire(&table.lock);
     current = herald == table.herald_number;
     *asked = table.asked;
     for (int i = 1; i < NR_SIGNALS; i++)
         if (table.users[i].nr > table.users[i].leaving)
-            sigdelset(blocked, i);
+            *wanted |= blz__signal_bit(i);
     blz__lock_release(&table.lock);
     return current;
 }
@@ -180,11 +120,11 @@ static bool choose_blocked(uint32_t herald, sigset_t *blocked, uint32_t *asked)
 static void look_at_signals(uint32_t herald)
 {
     uint32_t acked = blz__load(&table.acked, RELAXED), asked;
-    sigset_t blocked;
+    blz__signal_set wanted;
 
-    if (!choose_blocked(herald, &blocked, &asked))
+    if (!choose_wanted(herald, &wanted, &asked))
         return;
-    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    blz__signal_let_in(wanted);
     /* release: it is done; pairs with the acquire in wait_for_herald */
     while ((int32_t)(asked - acked) > 0 &&
            !blz__cas_weak(&table.acked, &acked, asked, RELEASE, RELAXED))
@@ -334,7 +274,7 @@ static void drop_users(const struct set *set, int nr)
 {
     for (int i = 0; i < nr; i++)
         if (--table.users[set->signals[i]].nr == 0)
-            restore_handler(set->signals[i]);
+            blz__signal_restore(set->signals[i], &table.previous[set->signals[i]]);
 }
 
 static int add_users(const struct set *set)
@@ -343,7 +283,7 @@ static int add_users(const struct set *set)
 
     for (i = 0; i < set->nr && rc == 0; i++)
         if (table.users[set->signals[i]].nr++ == 0)
-            rc = install_handler(set->signals[i]);
+            rc = blz__signal_catch(set->signals[i], on_signal, &table.previous[set->signals[i]]);
     if (rc < 0)
         drop_users(set, i);
     return rc;
@@ -397,26 +337,16 @@ static void raise_again(const struct set *set, const bool unseen[NR_STOPS])
 {
     for (int i = 0; i < set->nr; i++)
         if (unseen[i])
-            kill(getpid(), set->signals[i]);
+            blz__signal_send_self(set->signals[i]);
 }
 
 /* ---- the front ---- */
-
-static bool can_be_awaited(int signal)
-{
-    static const int never[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-
-    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
-        if (signal == never[i])
-            return false;
-    return signal > 0 && signal < NR_SIGNALS;
-}
 
 int blz__signals_enter(int signal, uint64_t kind, uint64_t *number, uint64_t *count)
 {
     struct set set = set_of(signal, kind);
     bool unseen[NR_STOPS] = {false, false};
-    int rc = can_be_awaited(set.signals[0]) ? enter_process() : -EINVAL;
+    int rc = blz__signal_can_be_caught(set.signals[0]) ? enter_process() : -EINVAL;
 
     if (rc < 0)
         return rc;

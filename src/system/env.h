@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process was started with. */
+/* What the process is, and what it was started with. */
 #ifndef BLZ_SYSTEM_ENV_H
 #define BLZ_SYSTEM_ENV_H
 
@@ -13,7 +13,13 @@
  */
 const char *blz__env_get(const char *name);
 
-/* The number of this process. [any thread] */
+/*
+ * The whole environment, to be given to a child: NAME=value, up to a NULL. Never NULL itself. Stays
+ * valid until the program changes the environment. [any thread]
+ */
+const char *const *blz__env_list(void);
+
+/* The number of this process, also in a forked child. [any thread, signal handlers] */
 int64_t blz__env_pid(void);
 
 #endif

@@ -21,6 +21,9 @@ int blz__thread_start(blz__thread *thread, void (*fn)(void *), void *arg, size_t
 /* Waits for the end of a thread that blz__thread_start started. Once for each. [any thread] */
 void blz__thread_join(blz__thread thread);
 
+/* Instead of joining it: what the thread needs is freed when it ends. [any thread] */
+void blz__thread_detach(blz__thread thread);
+
 /* Lets other threads run first. [any thread] */
 void blz__thread_yield(void);
 

@@ -2,6 +2,7 @@
 /* Words that the kernel clears in forked children. */
 #include "system/fork.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -17,10 +18,13 @@ struct fork_word {
     struct fork_word *next, **link;
 };
 
+enum { MAX_IN_CHILD = 8 };
+
 static struct {
     pthread_mutex_t mutex;
     struct fork_word *first;
     bool watched;
+    void (*in_child[MAX_IN_CHILD])(void);
 } forks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t page_size(void)
@@ -43,6 +47,8 @@ static void after_fork_in_child(void)
     for (struct fork_word *at = forks.first; at; at = at->next)
         *at->word = 0;
     pthread_mutex_unlock(&forks.mutex);
+    for (int i = 0; i < MAX_IN_CHILD && forks.in_child[i]; i++)
+        forks.in_child[i]();
 }
 
 static void watch_fork(void)
@@ -50,12 +56,33 @@ static void watch_fork(void)
     forks.watched = pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0;
 }
 
-/* False: fork() cannot be watched. */
-static bool list_word(struct fork_word *at)
+static void watch_fork_once(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, watch_fork);
+}
+
+int blz__fork_in_child(void (*fn)(void))
+{
+    bool listed;
+    int i = 0;
+
+    watch_fork_once();
+    pthread_mutex_lock(&forks.mutex);
+    while (i < MAX_IN_CHILD && forks.in_child[i] && forks.in_child[i] != fn)
+        i++;
+    listed = forks.watched && i < MAX_IN_CHILD;
+    if (listed)
+        forks.in_child[i] = fn;
+    pthread_mutex_unlock(&forks.mutex);
+    return listed ? 0 : -ENOMEM;
+}
+
+/* False: fork() cannot be watched. */
+static bool list_word(struct fork_word *at)
+{
+    watch_fork_once();
     pthread_mutex_lock(&forks.mutex);
     if (forks.watched) {
         at->next = forks.first;

@@ -3,11 +3,11 @@
 #include "system/random.h"
 
 #include "system/clock.h"
+#include "system/env.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 int blz__random_bytes(void *buf, size_t len)
 {
@@ -30,6 +30,6 @@ uint64_t blz__random_seed(void)
     uint64_t seed;
 
     if (blz__random_bytes(&seed, sizeof seed) < 0)
-        seed = (uint64_t)blz__clock_ns() ^ (uint64_t)getpid() << 32;
+        seed = (uint64_t)blz__clock_ns() ^ (uint64_t)blz__env_pid() << 32;
     return seed;
 }

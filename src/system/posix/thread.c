@@ -74,13 +74,23 @@ out_start:
     return rc;
 }
 
-void blz__thread_join(blz__thread thread)
+static pthread_t id_of(blz__thread thread)
 {
     pthread_t id;
 
     _Static_assert(sizeof id <= sizeof thread.handle, "a pthread_t fits");
     memcpy(&id, &thread.handle, sizeof id);
-    pthread_join(id, NULL);
+    return id;
+}
+
+void blz__thread_join(blz__thread thread)
+{
+    pthread_join(id_of(thread), NULL);
+}
+
+void blz__thread_detach(blz__thread thread)
+{
+    pthread_detach(id_of(thread));
 }
 
 blz__thread blz__thread_self(void)
