@@ -31,9 +31,9 @@
  * calls that a signal interrupts go on (SA_RESTART).
  *
  * Signals are numbers, with the names of <signal.h>, which a program includes. ISO C names SIGINT
- * and SIGTERM, POSIX the others. Windows delivers SIGINT (Ctrl-C), SIGBREAK, SIGHUP as number 1 (the
- * console is closed) and SIGTERM (the session ends), a few seconds before the process is ended; to
- * subscribe to another one is -ENOTSUP there, and the sender is not known.
+ * and SIGTERM, POSIX the others. Windows delivers SIGINT (Ctrl-C), SIGBREAK, SIGHUP as number 1
+ * (the console is closed) and SIGTERM (the session ends), a few seconds before the process is
+ * ended; to subscribe to another one is -ENOTSUP there, and the sender is not known.
  *
  * A forked child begins without a subscription; what it has inherited gives -EOWNERDEAD, and the
  * signals do to it what they did before its parent subscribed.
@@ -73,8 +73,9 @@ typedef struct blz_signal_op {
 /*
  * Subscribes: whatever is delivered from now on will be received. 0; -EINVAL: there is no such
  * signal, or it cannot be waited for (SIGKILL, SIGSTOP; SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP
- * and SIGSYS, which belong to the instruction that raised them); -ENOTSUP: Windows does not
- * deliver it; -ENOMEM, or why a thread could not be started. The struct must not be open already. [any thread]
+ * and SIGSYS, which belong to the instruction that raised them); -ENOTSUP: Windows does not deliver
+ * it; -ENOMEM, or why a thread could not be started. The struct must not be open already. [any
+ * thread]
  */
 BLZ_API BLZ_NODISCARD int blz_signal_open(blz_signal *sub, int number);
 

@@ -13,8 +13,6 @@
  */
 #include "console/console.h"
 
-#include "system/env.h"
-
 #include <blitz/runtime.h>
 #include <blitz/stream.h>
 #include <blitz/task.h>

@@ -2,8 +2,8 @@
 /*
  * Children: the handle's side. A child's end makes its handle readable (blz__process_ends_handle),
  * on every backend, and for every task that waits; the first to look then takes the status, under
- * the lock, and keeps it for the others. Readiness is a hint: a task that finds that the child still
- * runs waits again.
+ * the lock, and keeps it for the others. Readiness is a hint: a task that finds that the child
+ * still runs waits again.
  *
  * A number is given back to the system when the child is reaped, and not before; so under the lock,
  * and with the child not reaped, a signal cannot meet another process or group. A child that leads

@@ -13,8 +13,8 @@
 
 /*
  * Has `fn` called in each child that fork() makes from now on, by the thread that forked. Asking
- * again for a function does nothing. `fn` may use atomics and close descriptors, and nothing else. 0,
- * or -ENOMEM. On Windows 0, and it is never called. [any thread]
+ * again for a function does nothing. `fn` may use atomics and close descriptors, and nothing else.
+ * 0, or -ENOMEM. On Windows 0, and it is never called. [any thread]
  */
 int blz__fork_in_child(void (*fn)(void));
 

@@ -30,7 +30,7 @@
 /* What a descriptor of the child is to be. */
 enum {
     BLZ__PROCESS_COPY, /* of `source` */
-    BLZ__PROCESS_OPEN, /* `path`, by the child, with `flags` and `mode` of open(2); targets 0 to 2 */
+    BLZ__PROCESS_OPEN, /* `path`, with `flags` and `mode` of open(2), by the child; targets 0 to 2 */
     BLZ__PROCESS_NULL, /* the device that is empty and takes everything; targets 0 to 2 */
 };
 
@@ -133,8 +133,8 @@ blz_sysfd blz__process_ends_handle(const blz__process *process);
 bool blz__process_has_ended(const blz__process *process);
 
 /*
- * How a child has ended, as blz_exit_code and blz_exit_signal take it; it is not reaped. -EAGAIN: it
- * runs; -ECHILD: it is not a child, or somebody has reaped it. [any thread]
+ * How a child has ended, as blz_exit_code and blz_exit_signal take it; it is not reaped. -EAGAIN:
+ * it runs; -ECHILD: it is not a child, or somebody has reaped it. [any thread]
  */
 int64_t blz__process_status(const blz__process *child);
 

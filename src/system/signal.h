@@ -72,9 +72,9 @@ void blz__signal_restore(int number, const blz__signal_action *previous);
 void blz__signal_set_default(int number);
 
 /*
- * Sends the signal to the calling thread. If it is blocked there it comes when it no longer is: in a
- * handler, when the handler ends. On Windows the handler is called, or the process is ended.
- * [any thread, signal handlers]
+ * Sends the signal to the calling thread. If it is blocked there it comes when it no longer is: in
+ * a handler, when the handler ends. On Windows the handler is called, or the process is ended. [any
+ * thread, signal handlers]
  */
 void blz__signal_raise(int number);
 

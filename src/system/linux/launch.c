@@ -5,14 +5,16 @@
  * page table is copied, so a large parent costs nothing. posix_spawn is made of the same call, but
  * cannot say which step failed, set limits or change the user, and gives no pidfd without a race.
  *
- * What the child may do follows from that: it changes nothing of ours but the plan and its scratch memory, allocates
- * nothing, takes no lock, and enters the system by bare calls (the C library's setuid would change
- * all threads of the parent; a sanitizer's sigaction would note handlers that are not ours). All
- * signals are blocked from before the clone: a handler of the parent must not run in the child. The
- * child gives them their default actions, in its own table, before it unblocks them.
+ * What the child may do follows from that: it changes nothing of ours but the plan and its scratch
+ * memory, allocates nothing, takes no lock, and enters the system by bare calls (the C library's
+ * setuid would change all threads of the parent; a sanitizer's sigaction would note handlers that
+ * are not ours). All signals are blocked from before the clone: a handler of the parent must not
+ * run in the child. The child gives them their default actions, in its own table, before it
+ * unblocks them.
  *
- * A step that fails leaves its name and errno in the scratch memory, and the child exits; the parent finds
- * both when it goes on, and takes the child away. So there is no pipe to read the error from.
+ * A step that fails leaves its name and errno in the scratch memory, and the child exits; the
+ * parent finds both when it goes on, and takes the child away. So there is no pipe to read the
+ * error from.
  */
 #include "system/process.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes and patience of models (src/tuning/library/tuning.h says what each is): small, so that rings
- * wrap and references run out within a few operations; and without spinning, which only adds steps.
+ * Sizes and patience of models (src/tuning/library/tuning.h says what each is): small, so that
+ * rings wrap and references run out within a few operations; and without spinning, which only adds
+ * steps.
  */
 #ifndef BLZ_TUNING_H
 #define BLZ_TUNING_H
