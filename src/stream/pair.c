@@ -22,9 +22,9 @@
 #include "stream/stream.h"
 
 #include "base/alloc.h"
+#include "system/memory.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_CAPACITY = 65536 };
@@ -101,7 +101,7 @@ static struct pair_slot *take_slot(void)
 {
     struct pair_slot *slot = take_free_slot();
 
-    return slot ? slot : calloc(1, sizeof *slot);
+    return slot ? slot : blz__memory_alloc_zeroed(sizeof *slot, _Alignof(struct pair_slot));
 }
 
 /* ---- handles ---- */

@@ -59,10 +59,10 @@ static int64_t accept_in_spite_of(const char *backend, int error, int times)
     client = dial(&addr);
     int64_t took = 0;
     for (int i = 0; i < times; i++) {
-        fail_call(FAULTY_ACCEPT4, 1, false, error);
+        fail_call(FAULTY_SOCKET_ACCEPT, 1, false, error);
         assert_int_equal(BLZ_SPAWN_ON(rt, &handle, accepts, .ln = &ln), 0);
         assert_int_equal(blz_handle_wait(&handle), 0);
-        assert_true(stop_failing(FAULTY_ACCEPT4));
+        assert_true(stop_failing(FAULTY_SOCKET_ACCEPT));
         took = handle.result;
         close(client);
         if (took < 0)
@@ -139,10 +139,10 @@ static int64_t listen_without_v6(enum faulty call, int error, const char *addres
 static void where_there_is_no_ipv6_everywhere_means_ipv4(void **state)
 {
     (void)state;
-    assert_int_equal(listen_without_v6(FAULTY_SOCKET, EAFNOSUPPORT, ":0"), BLZ_ADDR_V4);
-    assert_int_equal(listen_without_v6(FAULTY_BIND, EADDRNOTAVAIL, ":0"), BLZ_ADDR_V4);
-    assert_int_equal(listen_without_v6(FAULTY_SOCKET, EAFNOSUPPORT, "[::]:0"), -EAFNOSUPPORT);
-    assert_int_equal(listen_without_v6(FAULTY_BIND, EACCES, ":0"), -EACCES);
+    assert_int_equal(listen_without_v6(FAULTY_SOCKET_OPEN, EAFNOSUPPORT, ":0"), BLZ_ADDR_V4);
+    assert_int_equal(listen_without_v6(FAULTY_SOCKET_BIND, EADDRNOTAVAIL, ":0"), BLZ_ADDR_V4);
+    assert_int_equal(listen_without_v6(FAULTY_SOCKET_OPEN, EAFNOSUPPORT, "[::]:0"), -EAFNOSUPPORT);
+    assert_int_equal(listen_without_v6(FAULTY_SOCKET_BIND, EACCES, ":0"), -EACCES);
 }
 
 int main(void)

@@ -27,14 +27,14 @@ static bool has_ring(void)
 /* The nth one, and all after it. Who waits for memory does not wait long. */
 static void refuse_rings(int n, int error)
 {
-    fail_call(FAULTY_URING_INIT, n, true, error);
-    fail_call(FAULTY_POLL, 1, true, EINTR);
+    fail_call(KERNEL_IO_URING_QUEUE_INIT_PARAMS, n, true, error);
+    fail_call(KERNEL_POLL, 1, true, EINTR);
 }
 
 static void stop_refusing(void)
 {
-    assert_true(stop_failing(FAULTY_URING_INIT));
-    stop_failing(FAULTY_POLL);
+    assert_true(stop_failing(KERNEL_IO_URING_QUEUE_INIT_PARAMS));
+    stop_failing(KERNEL_POLL);
 }
 
 static const int refusals[] = {ENOMEM, EPERM, EACCES, ENOSYS, EINVAL};
@@ -83,9 +83,9 @@ static void a_lack_of_descriptors_is_told_and_changes_nothing(void **state)
     (void)state;
     for (int n = 1; n <= TRIED + WORKERS && has_ring(); n++) {
         blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = -1});
-        fail_call(FAULTY_URING_INIT, n, true, EMFILE);
+        fail_call(KERNEL_IO_URING_QUEUE_INIT_PARAMS, n, true, EMFILE);
         assert_int_equal(talk_everywhere(rt), -EMFILE);
-        assert_true(stop_failing(FAULTY_URING_INIT));
+        assert_true(stop_failing(KERNEL_IO_URING_QUEUE_INIT_PARAMS));
         assert_int_equal(talk_everywhere(rt), 0);
         assert_string_equal(blz_rt_backend(rt), "io_uring");
         free_rt(rt);
@@ -98,10 +98,10 @@ static void workers_that_begin_at_once_make_each_ring_once(void **state)
     (void)state;
     for (int round = 0; round < 20 && geteuid() == 0 && has_ring(); round++) {
         blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = -1});
-        fail_call(FAULTY_URING_INIT, TRIED + WORKERS + 1, true, ENFILE);
+        fail_call(KERNEL_IO_URING_QUEUE_INIT_PARAMS, TRIED + WORKERS + 1, true, ENFILE);
         assert_int_equal(talk_everywhere(rt), 0);
         assert_string_equal(blz_rt_backend(rt), "io_uring");
-        assert_false(stop_failing(FAULTY_URING_INIT));
+        assert_false(stop_failing(KERNEL_IO_URING_QUEUE_INIT_PARAMS));
         free_rt(rt);
     }
 }

@@ -88,7 +88,7 @@ static void without_any_thread_every_call_is_refused(void **state)
     static const struct {
         enum faulty call;
         int error;
-    } faults[] = {{FAULTY_PTHREAD_CREATE, EAGAIN}, {FAULTY_CALLOC, ENOMEM}};
+    } faults[] = {{FAULTY_THREAD_START, EAGAIN}, {FAULTY_THREAD_START, ENOMEM}};
     blz_rt *rt = new_running_rt();
     struct parcel parcel = {0, 0}, spawned = {0, 0};
     blz_blocking_op op;
@@ -147,14 +147,14 @@ static void all_who_rely_on_a_thread_that_does_not_come_are_told(void **state)
             callers[i] = (struct caller){.rt = rt, .go = &go};
             callers[i].thread = start_thread(call, &callers[i]);
         }
-        fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
+        fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
         event_post(&go);
         for (int i = 0; i < CALLERS; i++) {
             join_thread(callers[i].thread);
             assert_int_equal(callers[i].rc, -EAGAIN);
             assert_int_equal(callers[i].count, 0);
         }
-        stop_failing(FAULTY_PTHREAD_CREATE);
+        stop_failing(FAULTY_THREAD_START);
         free_rt(rt);
     }
 }
@@ -171,14 +171,14 @@ static void with_one_thread_alive_calls_wait_for_it(void **state)
     (void)state;
     assert_int_equal(blz_blocking_start(&ops[0], rt, halt, &h), 0);
     event_wait(&h.begun, 1);
-    fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
     assert_int_equal(blz_blocking_start(&ops[1], rt, count_up, &count), 0);
     assert_int_equal(blz_blocking_start(&ops[2], rt, count_up, &count), 0);
     assert_int_equal(__atomic_load_n(&count, __ATOMIC_ACQUIRE), 0);
     event_post(&h.go_on);
     assert_int_equal(blz_blocking_wait(&ops[0]), 5);
     assert_int_equal(blz_blocking_wait(&ops[1]) + blz_blocking_wait(&ops[2]), 1 + 2);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
     free_rt(rt);
 }
 
@@ -204,10 +204,10 @@ static void a_thread_that_was_refused_for_a_moment_is_started_later(void **state
     (void)state;
     assert_int_equal(blz_blocking_start(&first, rt, halt, &h), 0);
     event_wait(&h.begun, 1);
-    fail_call(FAULTY_PTHREAD_CREATE, 1, false, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, false, EAGAIN);
     assert_int_equal(blz_blocking_start(&second, rt, count_up, &count), 0);
     assert_int_equal(blz_blocking_wait(&second), 1);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
     event_post(&h.go_on);
     assert_int_equal(blz_blocking_wait(&first), 5);
     free_rt(rt);
@@ -223,11 +223,11 @@ static void a_call_that_was_left_behind_gets_its_thread_later(void **state)
 
     (void)state;
     warm_up(rt);
-    fail_call(FAULTY_PTHREAD_CREATE, 1, false, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, false, EAGAIN);
     assert_int_equal(blz_blocking_start(&first, rt, halt, &h), 0);
     assert_int_equal(blz_blocking_start(&second, rt, count_up, &count), 0);
     assert_int_equal(blz_blocking_wait(&second), 1);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
     event_post(&h.go_on);
     assert_int_equal(blz_blocking_wait(&first), 5);
     free_rt(rt);
@@ -243,9 +243,9 @@ static void a_later_call_brings_the_thread_that_was_refused(void **state)
     (void)state;
     assert_int_equal(blz_blocking_start(&ops[0], rt, halt, &h), 0);
     event_wait(&h.begun, 1);
-    fail_call(FAULTY_PTHREAD_CREATE, 1, false, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, false, EAGAIN);
     assert_int_equal(blz_blocking_start(&ops[1], rt, count_up, &count), 0);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
     assert_int_equal(blz_blocking_start(&ops[2], rt, count_up, &count), 0);
     /* while the first is still halted */
     assert_int_equal(blz_blocking_wait(&ops[1]) + blz_blocking_wait(&ops[2]), 1 + 2);
@@ -264,12 +264,12 @@ static void a_thread_that_finds_no_help_does_the_calls_alone(void **state)
 
     (void)state;
     assert_int_equal(blz_blocking_run(rt, count_up, &count), 1);
-    fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
     for (int i = 0; i < CALLS; i++)
         assert_int_equal(blz_blocking_start(&ops[i], rt, count_up, &count), 0);
     for (int i = 0; i < CALLS; i++)
         assert_true(blz_blocking_wait(&ops[i]) > 0);
-    stop_failing(FAULTY_PTHREAD_CREATE);
+    stop_failing(FAULTY_THREAD_START);
     blz_rt_stats(rt, &stats);
     assert_int_equal(stats.blocking_started, 1);
     free_rt(rt);
@@ -284,10 +284,10 @@ static void a_shutdown_ends_calls_whose_thread_was_refused(void **state)
     (void)state;
     assert_int_equal(blz_blocking_spawn(rt, halt, &h, NULL), 0);
     event_wait(&h.begun, 1);
-    fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
     assert_int_equal(blz_blocking_spawn(rt, open_parcel, &parcel, destroy_parcel), 0);
     assert_int_equal(blz_rt_shutdown(rt, 0), -ETIMEDOUT);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
     assert_int_equal(parcel.calls, 0);
     assert_int_equal(parcel.destroyed, 1);
     event_post(&h.go_on);

@@ -94,7 +94,7 @@ static void the_socket_is_its_owners_before_anybody_can_connect(void **state)
 
     (void)state;
     begin_at_path();
-    before_call[FAULTY_LISTEN] = note_the_mode;
+    before_call[KERNEL_LISTEN] = note_the_mode;
     assert_int_equal(open_console(&console), 0);
     umask(before);
     assert_int_equal(mode_when_it_listens, 0600);
@@ -119,7 +119,7 @@ static void of_two_that_find_an_old_socket_one_starts(void **state)
     (void)state;
     begin_at_path();
     leave_a_socket();
-    before_call[FAULTY_UNLINK] = start_a_second_one; /* the first is about to remove it */
+    before_call[KERNEL_UNLINK] = start_a_second_one; /* the first is about to remove it */
     assert_int_equal(open_console(&console), 0);
     assert_int_equal(second_rc, -EADDRINUSE);
     assert_true(can_connect());
@@ -134,7 +134,7 @@ static void unlock_the_other(void)
 {
     check(unlink(lock_path) == 0);
     close(old_lock);
-    before_call[FAULTY_UNLINK] = start_a_second_one;
+    before_call[KERNEL_UNLINK] = start_a_second_one;
 }
 
 static void a_lock_whose_file_has_been_removed_is_not_enough(void **state)
@@ -148,7 +148,7 @@ static void a_lock_whose_file_has_been_removed_is_not_enough(void **state)
     assert_int_equal(flock(old_lock, LOCK_EX), 0);
     assert_int_equal(open_console(&console), -EADDRINUSE);
     leave_a_socket();
-    before_call[FAULTY_FLOCK] = unlock_the_other; /* after the console has opened the file */
+    before_call[KERNEL_FLOCK] = unlock_the_other; /* after the console has opened the file */
     assert_int_equal(open_console(&console), 0);
     assert_int_equal(second_rc, -EADDRINUSE); /* the lock was taken again, of the new file */
     assert_int_equal(blz_console_free(console), 0);
@@ -176,11 +176,11 @@ static void it_fails_cleanly_when_a_call_does(void **state)
     static const struct {
         enum faulty call;
         int error;
-    } calls[] = {{FAULTY_SOCKET, EMFILE},
-                 {FAULTY_FCHMOD, EPERM},
-                 {FAULTY_BIND, EACCES},
-                 {FAULTY_LISTEN, ENOMEM},
-                 {FAULTY_FLOCK, ENOLCK}};
+    } calls[] = {{FAULTY_SOCKET_OPEN, EMFILE},
+                 {KERNEL_FCHMOD, EPERM},
+                 {KERNEL_BIND, EACCES},
+                 {KERNEL_LISTEN, ENOMEM},
+                 {KERNEL_FLOCK, ENOLCK}};
 
     (void)state;
     begin_at_path();

@@ -72,9 +72,9 @@ static void a_lookup_without_a_thread(void **state)
 
     (void)state;
     assert_int_equal(BLZ_BLOCK_ON(rt, looks, .host = "::1"), 1); /* the workers have started */
-    fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
     assert_int_equal(BLZ_BLOCK_ON(rt, looks, .host = "a.name"), -EAGAIN);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
     assert_int_equal(BLZ_BLOCK_ON(rt, looks, .host = "a.name"), 20);
     free_rt(rt);
 }

@@ -183,26 +183,17 @@ static void the_error_of_each_call_is_told(void **state)
         int nr_backends, told;
         int forgiven; /* what can be done without */
     } calls[] = {
-        {FAULTY_READ, OF_PATHS, 1, 0},
-        {FAULTY_WRITE, OF_PATHS, 3, 0},
-        {FAULTY_FDATASYNC, OF_FILES, 0, 0},
-        {FAULTY_FALLOCATE, OF_FILES, 1, 0},
-        {FAULTY_FCHMOD, OF_FILES, 3, 0},
-        {FAULTY_FUTIMENS, OF_FILES, 1, 0},
-        {FAULTY_FLOCK, OF_FILES, 3, 1}, /* of an atomic write */
-        {FAULTY_LSEEK, OF_PATHS, 1, 0},
-        {FAULTY_UNLINKAT, OF_PATHS, 3, 0},
-        {FAULTY_RENAMEAT, OF_PATHS, 2, 0},
-        {FAULTY_LINK, OF_PATHS, 1, 0},
-        {FAULTY_SYMLINK, OF_PATHS, 1, 0},
-        {FAULTY_CHMOD, OF_PATHS, 1, 0},
-        {FAULTY_FACCESSAT, OF_PATHS, 1, 0},
-        {FAULTY_UTIMENSAT, OF_PATHS, 1, 0},
-        {FAULTY_READLINK, OF_PATHS, 1, 0},
-        {FAULTY_REALPATH, OF_PATHS, 1, 0},
-        {FAULTY_GETDENTS64, OF_PATHS, 2, 0},
-        {FAULTY_SETFL, OF_FILES, 1, 0},
-        {FAULTY_INOTIFY_RM_WATCH, OF_PATHS, 1, 0},
+        {FAULTY_FILE_READ, OF_PATHS, 1, 0},      {FAULTY_FILE_WRITE, OF_PATHS, 3, 0},
+        {FAULTY_FILE_SYNC, OF_FILES, 2, 0},      {FAULTY_FILE_ALLOCATE, OF_FILES, 1, 0},
+        {FAULTY_FILE_SET_MODE, OF_FILES, 3, 0},  {FAULTY_FILE_SET_TIMES, OF_FILES, 1, 0},
+        {FAULTY_FILE_LOCK, OF_FILES, 3, 1}, /* of an atomic write */
+        {FAULTY_FILE_SEEK, OF_PATHS, 1, 0},      {FAULTY_PATH_REMOVE, OF_PATHS, 3, 0},
+        {FAULTY_PATH_RENAME, OF_PATHS, 2, 0},    {FAULTY_PATH_LINK, OF_PATHS, 1, 0},
+        {FAULTY_PATH_SYMLINK, OF_PATHS, 1, 0},   {FAULTY_PATH_SET_MODE, OF_PATHS, 1, 0},
+        {FAULTY_PATH_EXISTS, OF_PATHS, 1, 0},    {FAULTY_PATH_SET_TIMES, OF_PATHS, 1, 0},
+        {FAULTY_PATH_READ_LINK, OF_PATHS, 1, 0}, {FAULTY_PATH_CANONICAL, OF_PATHS, 1, 0},
+        {FAULTY_DIR_FETCH, OF_PATHS, 2, 0},      {KERNEL_SETFL, OF_FILES, 1, 0},
+        {FAULTY_CHANGE_REMOVE, OF_PATHS, 1, 0},
     };
 
     int told[sizeof calls / sizeof *calls] = {0};
@@ -222,7 +213,7 @@ static void the_error_of_each_call_is_told(void **state)
         free_rt(rt);
     }
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        assert_true(told[i] > 0); /* io_uring needs no fdatasync; others do */
+        assert_true(told[i] > 0);
 }
 
 /* A hint that is missing, and what is tried first only. */
@@ -232,13 +223,13 @@ static void what_can_be_done_without_is_forgiven(void **state)
     struct outcome outcome;
 
     (void)state;
-    outcome = fail_each(rt, FAULTY_FSTATFS, EIO, EIO);
+    outcome = fail_each(rt, KERNEL_FSTATFS, EIO, EIO);
     assert_true(outcome.told == 0 && outcome.forgiven >= 0);
-    outcome = fail_each(rt, FAULTY_FICLONE, EIO, EIO);
+    outcome = fail_each(rt, KERNEL_FICLONE, EIO, EIO);
     assert_true(outcome.told == 0 && outcome.forgiven == 1);
-    outcome = fail_each(rt, FAULTY_GETRANDOM, EAGAIN, EIO);
+    outcome = fail_each(rt, KERNEL_GETRANDOM, EAGAIN, EIO);
     assert_true(outcome.told == 0 && outcome.forgiven >= 1);
-    outcome = fail_each(rt, FAULTY_OPENAT2, EIO, EIO); /* first the cached one, then for certain */
+    outcome = fail_each(rt, KERNEL_OPENAT2, EIO, EIO); /* first the cached one, then for certain */
     assert_true(outcome.told <= 1 && outcome.forgiven >= 1);
     free_rt(rt);
 }
@@ -247,7 +238,7 @@ static void what_can_be_done_without_is_forgiven(void **state)
 static void closing_tells_of_what_was_written(void **state)
 {
     blz_rt *rt = warm_rt(1);
-    struct outcome outcome = fail_each(rt, FAULTY_CLOSE, EIO, EIO);
+    struct outcome outcome = fail_each(rt, FAULTY_FILE_CLOSE, EIO, EIO);
 
     (void)state;
     assert_int_equal(outcome.told, 3);
@@ -257,9 +248,9 @@ static void closing_tells_of_what_was_written(void **state)
 
 static void an_interrupted_call_is_made_again(void **state)
 {
-    static const enum faulty calls[] = {FAULTY_READ,   FAULTY_WRITE,     FAULTY_FDATASYNC,
-                                        FAULTY_FLOCK,  FAULTY_FALLOCATE, FAULTY_FSYNC,
-                                        FAULTY_OPENAT, FAULTY_STATX,     FAULTY_FUTIMENS};
+    static const enum faulty calls[] = {KERNEL_READ,   KERNEL_WRITE,     KERNEL_FDATASYNC,
+                                        KERNEL_FLOCK,  KERNEL_FALLOCATE, KERNEL_FSYNC,
+                                        KERNEL_OPENAT, KERNEL_STATX,     KERNEL_FUTIMENS};
     blz_rt *rt = warm_rt(1);
 
     (void)state;
@@ -276,11 +267,11 @@ static void an_interrupted_call_is_made_again(void **state)
 static void nothing_at_once(bool on)
 {
     if (on) {
-        fail_call(FAULTY_PREADV2, 1, true, EAGAIN);
-        fail_call(FAULTY_PWRITEV2, 1, true, EAGAIN);
+        fail_call(FAULTY_FILE_READ_NOW, 1, true, EAGAIN);
+        fail_call(FAULTY_FILE_WRITE_NOW, 1, true, EAGAIN);
     } else {
-        stop_failing(FAULTY_PREADV2);
-        stop_failing(FAULTY_PWRITEV2);
+        stop_failing(FAULTY_FILE_READ_NOW);
+        stop_failing(FAULTY_FILE_WRITE_NOW);
     }
 }
 
@@ -316,7 +307,7 @@ static void an_error_of_the_ring_is_told(void **state)
     (void)state;
     if (!uring_works())
         skip();
-    outcome = fail_each_of_the_ring(FAULTY_URING_FILE, EIO, EBADF);
+    outcome = fail_each_of_the_ring(RING_FILE, EIO, EBADF);
     assert_true(outcome.told >= 4 && outcome.forgiven == 0); /* write, read, sync, sync_data */
 }
 
@@ -327,7 +318,7 @@ static void a_ring_that_moves_less_is_asked_again(void **state)
     (void)state;
     if (!uring_works())
         skip();
-    outcome = fail_each_of_the_ring(FAULTY_URING_SHORT, EIO, EIO);
+    outcome = fail_each_of_the_ring(RING_SHORT, EIO, EIO);
     assert_true(outcome.told == 0 && outcome.forgiven >= 2);
 }
 
@@ -376,10 +367,10 @@ static void what_replaces_a_secret_file_is_secret_from_the_beginning(void **stat
     begin();
     fd = open(a, O_WRONLY | O_CREAT | O_EXCL, 0600);
     assert_true(fd >= 0 && close(fd) == 0);
-    fail_call(FAULTY_FCHMOD, 1, false, EIO);
-    fail_call(FAULTY_UNLINKAT, 1, false, EIO);
+    fail_call(FAULTY_FILE_SET_MODE, 1, false, EIO);
+    fail_call(FAULTY_PATH_REMOVE, 1, false, EIO);
     assert_int_equal(BLZ_BLOCK_ON(rt, replaces), -EIO);
-    assert_true(stop_failing(FAULTY_FCHMOD) && stop_failing(FAULTY_UNLINKAT));
+    assert_true(stop_failing(FAULTY_FILE_SET_MODE) && stop_failing(FAULTY_PATH_REMOVE));
     assert_int_equal(mode_of_the_new_file(), 0600);
     umask(mask);
     end();
@@ -388,7 +379,7 @@ static void what_replaces_a_secret_file_is_secret_from_the_beginning(void **stat
 
 static void remove_the_new_file(enum faulty call)
 {
-    if (call != FAULTY_FLOCK)
+    if (call != FAULTY_FILE_LOCK)
         return;
     before_every_call = NULL;
     check(mode_of_the_new_file() != 0);
@@ -415,10 +406,10 @@ static void a_new_file_that_another_has_locked_is_given_up(void **state)
 
     (void)state;
     begin();
-    fail_call(FAULTY_FLOCK, 1, false, EAGAIN);
-    fail_call(FAULTY_UNLINKAT, 1, false, EIO);
+    fail_call(FAULTY_FILE_LOCK, 1, false, EAGAIN);
+    fail_call(FAULTY_PATH_REMOVE, 1, false, EIO);
     assert_int_equal(BLZ_BLOCK_ON(rt, replaces), 0);
-    assert_true(stop_failing(FAULTY_FLOCK) && stop_failing(FAULTY_UNLINKAT));
+    assert_true(stop_failing(FAULTY_FILE_LOCK) && stop_failing(FAULTY_PATH_REMOVE));
     assert_int_not_equal(mode_of_the_new_file(), 0);
     end();
     free_rt(rt);

@@ -42,20 +42,23 @@ static int nr_calls, end_at;
 static char letter_of(enum faulty call)
 {
     switch (call) {
-    case FAULTY_OPENAT:
+    case FAULTY_FILE_OPEN:
         return 'o';
-    case FAULTY_WRITE:
+    case FAULTY_FILE_WRITE:
         return 'w';
-    case FAULTY_FCHMOD:
+    case FAULTY_FILE_SET_MODE:
         return 'm';
-    case FAULTY_FSYNC:
+    case FAULTY_FILE_SYNC:
         return fcntl(fd_of_call, F_GETFL) & O_DIRECTORY ? 'd' : 's';
-    case FAULTY_RENAMEAT:
+    case FAULTY_PATH_RENAME:
         return 'r';
-    case FAULTY_STATX:
-    case FAULTY_FLOCK:
-    case FAULTY_UNLINKAT:
-    case FAULTY_CLOSE:
+    case FAULTY_FILE_METADATA:
+    case FAULTY_PATH_METADATA:
+    case FAULTY_PATH_EXISTS:
+    case FAULTY_FILE_OPEN_NOW:
+    case FAULTY_FILE_LOCK:
+    case FAULTY_PATH_REMOVE:
+    case FAULTY_FILE_CLOSE:
         return '.';
     default:
         return 0; /* the runtime's */
@@ -238,7 +241,8 @@ static char tree[96], inside[96], swapped[96], precious[96];
 /* What was a directory inside the tree becomes a link out of it. */
 static void swap_directory_and_link(enum faulty call)
 {
-    if (call != FAULTY_OPENAT && call != FAULTY_UNLINKAT && call != FAULTY_GETDENTS64)
+    if (call != FAULTY_FILE_OPEN && call != FAULTY_PATH_REMOVE && call != FAULTY_PATH_REMOVE_DIR &&
+        call != FAULTY_DIR_FETCH)
         return;
     if (swap_at-- == 0)
         (void)renameat2(AT_FDCWD, inside, AT_FDCWD, swapped, RENAME_EXCHANGE); /* if it is there */

@@ -138,20 +138,25 @@ static void fail_each(enum faulty call, int nr_backends, bool forgiven)
         fail_each(call, nr_backends, forgiven);  \
     }
 
-FAILS(opening_fails, FAULTY_OPENAT, OF_FILES, false)
-FAILS(reading_fails, FAULTY_PREADV2, OF_FILES, false)
-FAILS(writing_fails, FAULTY_PWRITEV2, OF_FILES, false)
-FAILS(asking_fails, FAULTY_STATX, OF_FILES, true)
-FAILS(asking_an_open_file_fails, FAULTY_FSTAT, OF_FILES, true)
-FAILS(writing_to_the_disk_fails, FAULTY_FSYNC, OF_PATHS, false)
-FAILS(cutting_off_fails, FAULTY_FTRUNCATE, OF_FILES, false)
-FAILS(moving_fails, FAULTY_RENAMEAT, OF_PATHS, false)
-FAILS(making_directories_fails, FAULTY_MKDIR, OF_PATHS, false)
-FAILS(removing_fails, FAULTY_UNLINKAT, OF_PATHS, false)
-FAILS(listing_fails, FAULTY_GETDENTS64, OF_PATHS, false)
-FAILS(copying_fails, FAULTY_COPY_FILE_RANGE, OF_PATHS, true)
-FAILS(watching_fails, FAULTY_INOTIFY_INIT1, OF_PATHS, false)
-FAILS(watching_a_path_fails, FAULTY_INOTIFY_ADD_WATCH, OF_PATHS, false)
+FAILS(opening_fails, FAULTY_FILE_OPEN, OF_FILES, false)
+FAILS(opening_from_memory_fails, FAULTY_FILE_OPEN_NOW, OF_FILES, true)
+FAILS(reading_fails, FAULTY_FILE_READ, OF_FILES, false)
+FAILS(reading_from_memory_fails, FAULTY_FILE_READ_NOW, OF_FILES, false)
+FAILS(writing_fails, FAULTY_FILE_WRITE, OF_FILES, false)
+FAILS(writing_to_memory_fails, FAULTY_FILE_WRITE_NOW, OF_FILES, false)
+FAILS(asking_fails, FAULTY_FILE_METADATA, OF_FILES, true)
+FAILS(asking_what_is_in_memory_fails, FAULTY_FILE_METADATA_NOW, OF_FILES, true)
+FAILS(asking_about_a_path_fails, FAULTY_PATH_METADATA, OF_FILES, true)
+FAILS(writing_to_the_disk_fails, FAULTY_FILE_SYNC, OF_PATHS, false)
+FAILS(cutting_off_fails, FAULTY_FILE_SET_LEN, OF_FILES, false)
+FAILS(moving_fails, FAULTY_PATH_RENAME, OF_PATHS, false)
+FAILS(making_directories_fails, FAULTY_PATH_CREATE_DIR, OF_PATHS, false)
+FAILS(removing_fails, FAULTY_PATH_REMOVE, OF_PATHS, false)
+FAILS(removing_directories_fails, FAULTY_PATH_REMOVE_DIR, OF_PATHS, false)
+FAILS(listing_fails, FAULTY_DIR_FETCH, OF_PATHS, false)
+FAILS(copying_fails, FAULTY_TRANSFER_COPY, OF_PATHS, true)
+FAILS(watching_fails, FAULTY_CHANGE_OPEN, OF_PATHS, false)
+FAILS(watching_a_path_fails, FAULTY_CHANGE_ADD, OF_PATHS, false)
 
 static void every_allocation_fails_once(void **state)
 {
@@ -180,15 +185,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(opening_fails),
+        TEST(opening_from_memory_fails),
         TEST(reading_fails),
+        TEST(reading_from_memory_fails),
         TEST(writing_fails),
+        TEST(writing_to_memory_fails),
         TEST(asking_fails),
-        TEST(asking_an_open_file_fails),
+        TEST(asking_what_is_in_memory_fails),
+        TEST(asking_about_a_path_fails),
         TEST(writing_to_the_disk_fails),
         TEST(cutting_off_fails),
         TEST(moving_fails),
         TEST(making_directories_fails),
         TEST(removing_fails),
+        TEST(removing_directories_fails),
         TEST(listing_fails),
         TEST(copying_fails),
         TEST(watching_fails),

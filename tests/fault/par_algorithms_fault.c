@@ -3,8 +3,8 @@
  * All algorithms over arrays, one like the other: cancelled at each look at the cancellation, with
  * each allocation failing in turn, waiting in every way.
  *
- * The linker puts the function below in the way of blz_par_cancel_code (variants.cmake), so that
- * the kth look finds what the one before it did not: k = 1, 2, ... until a call looks less often.
+ * The function below stands in for blz_par_cancel_code of the library (variants.cmake), so that the
+ * kth look finds what the one before it did not: k = 1, 2, ... until a call looks less often.
  * (Sanitized programs are slow: they leave some out.)
  */
 #include "par.h"
@@ -34,15 +34,14 @@ static struct {
     int64_t seen, at;
 } looks;
 
-int __wrap_blz_par_cancel_code(const blz_par_cancel *cancel);
-int __real_blz_par_cancel_code(const blz_par_cancel *cancel);
+int real_blz_par_cancel_code(const blz_par_cancel *cancel);
 
-int __wrap_blz_par_cancel_code(const blz_par_cancel *cancel)
+int blz_par_cancel_code(const blz_par_cancel *cancel)
 {
     if (cancel == __atomic_load_n(&looks.cancel, __ATOMIC_RELAXED) &&
         __atomic_add_fetch(&looks.seen, 1, __ATOMIC_RELAXED) == looks.at)
         blz_par_cancel_set((blz_par_cancel *)(uintptr_t)cancel, -EINTR);
-    return __real_blz_par_cancel_code(cancel);
+    return real_blz_par_cancel_code(cancel);
 }
 
 static void cancel_at(const blz_par_cancel *cancel, int64_t at)
@@ -549,7 +548,7 @@ static void cancel_everywhere(blz_par *par, void *arg)
         cancel_at(&cancel, at);
         rc = call(par, &d, k, &(blz_par_options){.cancel = &cancel});
         cancel_at(NULL, 0);
-        check(rc == (__real_blz_par_cancel_code(&cancel) ? -EINTR : 0));
+        check(rc == (real_blz_par_cancel_code(&cancel) ? -EINTR : 0));
         check(rc == 0 || at < 100000);
     }
     check_stamp(&d);

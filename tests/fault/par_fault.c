@@ -18,11 +18,11 @@ static void a_pool_without_threads_is_refused(void **state)
 
     (void)state;
     for (int n = 1; n <= 3; n++) {
-        fail_call(FAULTY_PTHREAD_CREATE, n, false, EAGAIN);
+        fail_call(FAULTY_THREAD_START, n, false, EAGAIN);
         assert_int_equal(blz_pool_new(&pool, &(blz_pool_options){.threads = 3,
                                                                  .allocator = test_memory()}),
                          -EAGAIN);
-        assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+        assert_true(stop_failing(FAULTY_THREAD_START));
     }
 }
 
@@ -32,7 +32,7 @@ static void a_pool_works_without_asymmetric_fences(void **state)
     int count = 0;
 
     (void)state;
-    fail_call(FAULTY_MEMBARRIER, 1, true, ENOSYS);
+    fail_call(FAULTY_FENCE_ASYMMETRIC_INIT, 1, true, ENOSYS);
     assert_int_equal(blz_pool_new(&pool,
                                   &(blz_pool_options){.threads = 2, .allocator = test_memory()}),
                      0);
@@ -40,7 +40,7 @@ static void a_pool_works_without_asymmetric_fences(void **state)
         blz_pool_run(pool, nothing, &count);
     assert_int_equal(count, 100);
     assert_int_equal(blz_pool_free(pool), 0);
-    assert_true(stop_failing(FAULTY_MEMBARRIER));
+    assert_true(stop_failing(FAULTY_FENCE_ASYMMETRIC_INIT));
 }
 
 static void a_pool_without_memory_that_is_wiped_can_tell_a_fork(void **state)
@@ -50,11 +50,11 @@ static void a_pool_without_memory_that_is_wiped_can_tell_a_fork(void **state)
     pid_t pid;
 
     (void)state;
-    fail_call(FAULTY_MADVISE, 1, false, EINVAL);
+    fail_call(KERNEL_MADVISE, 1, false, EINVAL);
     assert_int_equal(blz_pool_new(&pool,
                                   &(blz_pool_options){.threads = 2, .allocator = test_memory()}),
                      0);
-    assert_true(stop_failing(FAULTY_MADVISE));
+    assert_true(stop_failing(KERNEL_MADVISE));
     pid = fork();
     if (pid == 0) {
         alarm(CHILD_SECONDS);
@@ -70,12 +70,12 @@ static void a_default_pool_without_threads_is_none(void **state)
     int count = 0;
 
     (void)state;
-    fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
     assert_null(blz_pool_default());
     assert_null(blz_pool_enter(NULL));
     assert_int_equal(blz_pool_run(NULL, nothing, &count), -EAGAIN);
     assert_int_equal(count, 0);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
 }
 
 /* ---- memory ---- */

@@ -147,9 +147,9 @@ static void settle(blz_rt *rt)
 
 static void until_it_was_ready_for_no_reason(blz_rt *rt)
 {
-    while (!has_failed(FAULTY_FD_READABLE))
+    while (!has_failed(READABLE))
         sched_yield();
-    stop_failing(FAULTY_FD_READABLE);
+    stop_failing(READABLE);
     settle(rt);
 }
 
@@ -167,7 +167,7 @@ static void a_wait_that_is_ready_too_early_goes_on(void **state)
     {
         blz_child child = start_waiting(rt);
         blz_handle handle;
-        fail_call(FAULTY_FD_READABLE, 1, false, EAGAIN);
+        fail_call(READABLE, 1, false, EAGAIN);
         assert_int_equal(BLZ_SPAWN_ON(rt, &handle, waits, .child = &child), 0);
         until_it_was_ready_for_no_reason(rt);
         assert_false(blz_handle_done(&handle));
@@ -184,7 +184,7 @@ static void a_watch_that_is_ready_too_early_goes_on(void **state)
     {
         blz_child child = start_waiting(rt);
         blz_handle handle;
-        fail_call(FAULTY_FD_READABLE, 1, false, EAGAIN);
+        fail_call(READABLE, 1, false, EAGAIN);
         assert_int_equal(BLZ_SPAWN_ON(rt, &handle, watches, .pid = blz_child_pid(&child)), 0);
         until_it_was_ready_for_no_reason(rt);
         assert_false(blz_handle_done(&handle));
@@ -201,9 +201,9 @@ static void a_wait_that_is_interrupted_goes_on(void **state)
     ON_EVERY_BACKEND(rt)
     {
         blz_child child = start(rt, "exit 4", BLZ_STDIO_NULL);
-        fail_call(FAULTY_WAITID, 1, false, EINTR);
+        fail_call(KERNEL_WAITID, 1, false, EINTR);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), 4);
-        assert_true(stop_failing(FAULTY_WAITID));
+        assert_true(stop_failing(KERNEL_WAITID));
         blz_child_drop(&child);
         assert_true(has_no_children());
     }
@@ -218,9 +218,9 @@ static void a_status_that_is_lost_is_told(void **state)
         blz_child child = start(rt, "exit 4", BLZ_STDIO_NULL);
         pid_t pid = blz_child_pid(&child);
         int status;
-        fail_call(FAULTY_WAITID, 1, false, ECHILD);
+        fail_call(KERNEL_WAITID, 1, false, ECHILD);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), -ECHILD);
-        assert_true(stop_failing(FAULTY_WAITID));
+        assert_true(stop_failing(KERNEL_WAITID));
         assert_int_equal(blz_child_try_await(&child), -ECHILD);
         assert_int_equal(blz_child_kill(&child), -ESRCH); /* its number is somebody else's */
         blz_child_drop(&child);
@@ -236,14 +236,14 @@ static void a_watch_that_cannot_begin_says_why(void **state)
     ON_EVERY_BACKEND(rt)
     {
         int fds = nr_fds();
-        fail_call(FAULTY_PIDFD_OPEN, 1, false, EMFILE);
+        fail_call(KERNEL_PIDFD_OPEN, 1, false, EMFILE);
         assert_int_equal(BLZ_BLOCK_ON(rt, watches, .pid = getpid()), -EMFILE);
-        fail_call(FAULTY_PIDFD_OPEN, 1, false, ENOSYS);
+        fail_call(KERNEL_PIDFD_OPEN, 1, false, ENOSYS);
         assert_int_equal(BLZ_BLOCK_ON(rt, watches, .pid = getpid()), -ENOTSUP);
-        stop_failing(FAULTY_PIDFD_OPEN);
-        fail_call(FAULTY_FD_ATTACH, 1, false, ENOMEM);
+        stop_failing(KERNEL_PIDFD_OPEN);
+        fail_call(ATTACH, 1, false, ENOMEM);
         assert_int_equal(BLZ_BLOCK_ON(rt, watches, .pid = getpid()), -ENOMEM);
-        assert_true(stop_failing(FAULTY_FD_ATTACH));
+        assert_true(stop_failing(ATTACH));
         assert_int_equal(nr_fds(), fds);
     }
 }
@@ -256,11 +256,11 @@ static void a_signal_that_is_refused_is_told(void **state)
     ON_EVERY_BACKEND(rt)
     {
         blz_child child = start(rt, "echo ready; read x; exit 3", BLZ_STDIO_PIPE);
-        fail_call(FAULTY_SEND_SIGNAL, 1, true, EPERM);
+        fail_call(KERNEL_SEND_SIGNAL, 1, true, EPERM);
         assert_int_equal(blz_child_signal(&child, SIGTERM), -EPERM);
         assert_int_equal(blz_child_kill(&child), -EPERM);
         assert_int_equal(BLZ_BLOCK_ON(rt, terminates, .child = &child), -EPERM);
-        assert_true(stop_failing(FAULTY_SEND_SIGNAL));
+        assert_true(stop_failing(KERNEL_SEND_SIGNAL));
         end_waiting(&child);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), 3);
         blz_child_drop(&child);
@@ -274,9 +274,9 @@ static void nobody_waits_for_a_child_that_cannot_be_killed(void **state)
     ON_EVERY_BACKEND(rt)
     {
         blz_child child = start(rt, "trap '' TERM; echo ready; read x; exit 3", BLZ_STDIO_PIPE);
-        fail_call(FAULTY_SEND_SIGNAL, 2, true, EPERM);
+        fail_call(KERNEL_SEND_SIGNAL, 2, true, EPERM);
         assert_int_equal(BLZ_BLOCK_ON(rt, terminates, .child = &child), -EPERM);
-        assert_true(stop_failing(FAULTY_SEND_SIGNAL));
+        assert_true(stop_failing(KERNEL_SEND_SIGNAL));
         end_waiting(&child);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), 3);
         blz_child_drop(&child);
@@ -313,9 +313,9 @@ static void a_capture_does_not_wait_for_what_it_cannot_kill(void **state)
         blz_command_init_with(&cmd, "/bin/sh", test_memory());
         blz_command_args(&cmd, (const char *const[]){"-c", "echo too much; read x <&5", NULL});
         struct tether tether = new_tether(&cmd);
-        fail_call(FAULTY_SEND_SIGNAL, 1, true, EPERM);
+        fail_call(KERNEL_SEND_SIGNAL, 1, true, EPERM);
         assert_int_equal(BLZ_BLOCK_ON(rt, captures, .cmd = &cmd, .out = &out), -EMSGSIZE);
-        assert_true(stop_failing(FAULTY_SEND_SIGNAL));
+        assert_true(stop_failing(KERNEL_SEND_SIGNAL));
         assert_false(has_no_children());
         cut(&tether);
         blz_output_free(&out);
@@ -337,11 +337,11 @@ static void a_start_does_not_wait_for_what_it_cannot_kill(void **state)
         blz_command_init_with(&cmd, "/bin/sh", test_memory());
         blz_command_args(&cmd, (const char *const[]){"-c", "read x <&5", NULL});
         struct tether tether = new_tether(&cmd);
-        fail_call(FAULTY_FD_ATTACH, 1, false, ENOMEM);
-        fail_call(FAULTY_SEND_SIGNAL, 1, true, EPERM);
+        fail_call(ATTACH, 1, false, ENOMEM);
+        fail_call(KERNEL_SEND_SIGNAL, 1, true, EPERM);
         assert_int_equal(blz_command_spawn(&cmd, &child, rt), -ENOMEM);
-        assert_true(stop_failing(FAULTY_SEND_SIGNAL));
-        assert_true(stop_failing(FAULTY_FD_ATTACH));
+        assert_true(stop_failing(KERNEL_SEND_SIGNAL));
+        assert_true(stop_failing(ATTACH));
         assert_string_equal(blz_command_failed_step(&cmd), "register");
         assert_false(has_no_children());
         cut(&tether);
@@ -364,9 +364,9 @@ static void a_group_is_signalled_by_its_number_where_the_system_has_no_call_for_
     blz_command_arg(&cmd, "1000");
     blz_command_group(&cmd, 0);
     assert_int_equal(blz_command_spawn(&cmd, &child, rt), 0);
-    fail_call(FAULTY_SEND_SIGNAL, 1, false, EINVAL);
+    fail_call(KERNEL_SEND_SIGNAL, 1, false, EINVAL);
     assert_int_equal(blz_child_signal_group(&child, SIGKILL), 0);
-    assert_true(stop_failing(FAULTY_SEND_SIGNAL));
+    assert_true(stop_failing(KERNEL_SEND_SIGNAL));
     assert_int_equal(blz_exit_signal(BLZ_BLOCK_ON(rt, waits, .child = &child)), SIGKILL);
     blz_child_drop(&child);
     blz_command_free(&cmd);

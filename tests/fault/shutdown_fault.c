@@ -59,9 +59,9 @@ static void making_one_without_signals(void **state)
     static const struct {
         enum faulty call;
         int error;
-    } faults[] = {{FAULTY_SIGACTION, EINVAL},
-                  {FAULTY_PTHREAD_CREATE, EAGAIN},
-                  {FAULTY_CALLOC, ENOMEM}};
+    } faults[] = {{KERNEL_SIGACTION, EINVAL},
+                  {FAULTY_THREAD_START, EAGAIN},
+                  {FAULTY_THREAD_START, ENOMEM}};
 
     (void)state;
     begin();
@@ -73,7 +73,7 @@ static void making_one_without_signals(void **state)
         } while (stop_failing(faults[i].call) && rc == -faults[i].error);
         /* Both signals are installed by two calls each; then handlers are put back: no error. */
         assert_int_equal(rc, 0);
-        assert_true(n >= (faults[i].call == FAULTY_SIGACTION ? 5 : 2));
+        assert_true(n >= (faults[i].call == KERNEL_SIGACTION ? 5 : 2));
         signal(SIGINT, on_own);
         signal(SIGTERM, on_own);
     }

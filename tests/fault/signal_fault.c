@@ -84,7 +84,9 @@ static bool opening_a_stop_fails(enum faulty call, int n, int error)
 static const struct {
     enum faulty call;
     int error;
-} faults[] = {{FAULTY_SIGACTION, EINVAL}, {FAULTY_PTHREAD_CREATE, EAGAIN}, {FAULTY_CALLOC, ENOMEM}};
+} faults[] = {{KERNEL_SIGACTION, EINVAL},
+              {FAULTY_THREAD_START, EAGAIN},
+              {FAULTY_THREAD_START, ENOMEM}};
 
 enum { NR_FAULTS = sizeof faults / sizeof faults[0] };
 
@@ -112,16 +114,16 @@ static void those_who_have_subscribed_notice_nothing(void **state)
     begin();
     assert_int_equal(blz_signal_open(&sub, SIGINT), 0);
     for (int n = 1; n <= 2; n++) { /* the handler of SIGTERM: the one of SIGINT is there */
-        fail_call(FAULTY_SIGACTION, n, false, EINVAL);
+        fail_call(KERNEL_SIGACTION, n, false, EINVAL);
         assert_int_equal(blz_stop_open(&stop), -EINVAL);
-        assert_true(stop_failing(FAULTY_SIGACTION));
+        assert_true(stop_failing(KERNEL_SIGACTION));
         assert_true(!is_own(SIGINT) && is_own(SIGTERM));
         raise(SIGINT);
         assert_int_equal(blz_signal_try_recv(&sub, NULL), 1);
     }
-    fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN); /* there is a herald */
+    fail_call(FAULTY_THREAD_START, 1, true, EAGAIN); /* there is a herald */
     assert_int_equal(blz_signal_open(&more, SIGUSR1), 0);
-    assert_false(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_false(stop_failing(FAULTY_THREAD_START));
     raise(SIGUSR1);
     assert_int_equal(blz_signal_wait(&more, NULL), 1);
     blz_signal_close(&more);
@@ -143,9 +145,9 @@ static void a_handler_of_its_own_is_left_when_restoring_fails(void **state)
     begin();
     assert_int_equal(blz_signal_open(&sub, SIGUSR1), 0);
     signal(SIGUSR1, on_the_way);
-    fail_call(FAULTY_SIGACTION, 1, false, EINVAL);
+    fail_call(KERNEL_SIGACTION, 1, false, EINVAL);
     blz_signal_close(&sub); /* cannot even look */
-    assert_true(stop_failing(FAULTY_SIGACTION));
+    assert_true(stop_failing(KERNEL_SIGACTION));
     raise(SIGUSR1);
     assert_int_equal(calls, 1);
 }
@@ -187,7 +189,7 @@ static void who_subscribes_while_a_signal_is_passed_on_gets_it(void **state)
     blz_signal_close(&sub);
     assert_int_equal(sigaction(SIGUSR1, &ours, NULL), 0); /* as if it were still running */
     thread = start_thread(subscribe_late, NULL);
-    before_sigaction = let_subscribe;
+    before_call[KERNEL_SIGACTION] = let_subscribe;
     raise(SIGUSR1);
     join_thread(thread);
     assert_int_equal(blz_signal_try_recv(&late.sub, NULL), 1);

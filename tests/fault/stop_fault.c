@@ -70,9 +70,9 @@ static void opening_without_a_page(void **state)
 {
     (void)state;
     begin();
-    fail_call(FAULTY_MMAP, 1, true, ENOMEM);
+    fail_call(FAULTY_FORK_WORD_NEW, 1, true, ENOMEM);
     opening_fails_with(ENOMEM);
-    assert_true(stop_failing(FAULTY_MMAP));
+    assert_true(stop_failing(FAULTY_FORK_WORD_NEW));
     opening_works();
 }
 
@@ -80,13 +80,13 @@ static void opening_without_a_thread(void **state)
 {
     (void)state;
     begin();
-    fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
     opening_fails_with(EAGAIN);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
     opening_works();
-    fail_call(FAULTY_CALLOC, 1, true, ENOMEM);
+    fail_call(FAULTY_THREAD_START, 1, true, ENOMEM);
     opening_fails_with(ENOMEM);
-    assert_true(stop_failing(FAULTY_CALLOC));
+    assert_true(stop_failing(FAULTY_THREAD_START));
     opening_works();
 }
 
@@ -98,9 +98,9 @@ static void waiting_without_a_thread(void **state)
     (void)state;
     begin();
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, waits), 0);
-    fail_call(FAULTY_PTHREAD_CREATE, 1, true, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
     turn_all(rt);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
     assert_int_equal(blz_handle_wait(&handle), 0);
     assert_int_equal(handle.result, -EAGAIN);
     assert_true(is_own(SIGINT) && is_own(SIGTERM));

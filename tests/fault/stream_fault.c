@@ -200,22 +200,28 @@ static bool copy_once(blz_rt *rt, enum kind source, enum kind target, const stru
 /* ---- calls that fail ---- */
 
 static const struct fault faults[] = {
-    {FAULTY_SPLICE, EIO},
-    {FAULTY_SPLICE, EINVAL},
-    {FAULTY_SENDFILE, EIO},
-    {FAULTY_SENDFILE, EINVAL},
-    {FAULTY_PIPE2, EMFILE},
-    {FAULTY_PREADV2, EIO},
-    {FAULTY_PWRITEV2, ENOSPC},
-    {FAULTY_COPY_FILE_RANGE, EIO},
-    {FAULTY_COPY_FILE_RANGE, EXDEV},
-    {FAULTY_FSTAT, EIO},
-    {FAULTY_LSEEK, EIO},
-    {FAULTY_RECV, EIO},
-    {FAULTY_SEND, ENOBUFS},
-    {FAULTY_SEND, EPIPE},
-    {FAULTY_FCNTL, EIO},
-    {FAULTY_POLL, EIO},
+    {FAULTY_TRANSFER_SPLICE, EIO},
+    {FAULTY_TRANSFER_SPLICE, ENOTSUP},
+    {FAULTY_TRANSFER_SEND_FILE, EIO},
+    {FAULTY_TRANSFER_SEND_FILE, ENOTSUP},
+    {FAULTY_PIPE_NEW, EMFILE},
+    {FAULTY_FILE_READ_NOW, EIO},
+    {FAULTY_FILE_WRITE_NOW, ENOSPC},
+    {FAULTY_FILE_READ, EIO},
+    {FAULTY_FILE_WRITE, ENOSPC},
+    {FAULTY_PIPE_READ, EIO},
+    {FAULTY_PIPE_WRITE, EPIPE},
+    {FAULTY_TRANSFER_COPY, EIO},
+    {FAULTY_TRANSFER_COPY, ENOTSUP},
+    {FAULTY_HANDLE_KIND, EIO},
+    {FAULTY_FILE_METADATA, EIO},
+    {FAULTY_FILE_SEEK, EIO},
+    {FAULTY_SOCKET_RECV, EIO},
+    {FAULTY_SOCKET_SEND, ENOBUFS},
+    {FAULTY_SOCKET_SEND, EPIPE},
+    {FAULTY_HANDLE_IS_NONBLOCKING, EIO},
+    {FAULTY_HANDLE_SET_NONBLOCKING, EIO},
+    {FAULTY_SOCKET_EVENTS, EIO},
     {(enum faulty)ALLOCATION, ENOMEM},
 };
 
@@ -243,14 +249,14 @@ static void each_call_and_allocation_of_a_copy_fails_once(void **state)
 
 static void a_copy_goes_on_without_pipes_and_without_the_kernel_s_help_on(blz_rt *rt)
 {
-    static const enum faulty calls[] = {FAULTY_PIPE2, FAULTY_SPLICE, FAULTY_SENDFILE,
-                                        FAULTY_COPY_FILE_RANGE};
+    static const enum faulty calls[] = {FAULTY_PIPE_NEW, FAULTY_TRANSFER_SPLICE,
+                                        FAULTY_TRANSFER_SEND_FILE, FAULTY_TRANSFER_COPY};
 
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         blz_stream from, to;
         struct far in = {open_end(rt, &from, KIND_SOCKET, true), 0, 0};
         struct far out = {open_end(rt, &to, KIND_SOCKET, false), 0, 0};
-        fail_call(calls[i], 1, true, calls[i] == FAULTY_PIPE2 ? EMFILE : EINVAL);
+        fail_call(calls[i], 1, true, calls[i] == FAULTY_PIPE_NEW ? EMFILE : ENOTSUP);
         in.thread = start_thread(pour, &in);
         out.thread = start_thread(drink, &out);
         assert_int_equal(BLZ_BLOCK_ON(rt, copies, .from = from, .to = to), LEN);
@@ -285,13 +291,13 @@ static void a_pipe_in_memory_needs_memory_and_a_slot(void **state)
     assert_int_equal(blz_stream_pair(&a, &b, SIZE_MAX / 2, test_memory()), -ENOMEM);
     assert_null(a.ops);
     assert_null(b.ops);
-    fail_call(FAULTY_CALLOC, 1, true, ENOMEM);
+    fail_call(FAULTY_MEMORY_ALLOC_ZEROED, 1, true, ENOMEM);
     do /* those that earlier tests have left are used first */
         rc = blz_stream_pair(&ends[n][0], &ends[n][1], 0, test_memory());
     while (rc == 0 && ++n < MANY);
     assert_int_equal(rc, -ENOMEM);
     assert_null(ends[n][0].ops);
-    assert_true(stop_failing(FAULTY_CALLOC));
+    assert_true(stop_failing(FAULTY_MEMORY_ALLOC_ZEROED));
     while (n-- > 0) {
         assert_int_equal(blz_stream_close(&ends[n][0]), 0);
         assert_int_equal(blz_stream_close(&ends[n][1]), 0);
@@ -306,15 +312,15 @@ static void each_call_of_a_standard_stream_fails_once_on(blz_rt *rt)
     blz_stream stream;
 
     check(pipe(fds) == 0);
-    fail_call(FAULTY_FSTAT, 1, false, EIO);
+    fail_call(FAULTY_HANDLE_KIND, 1, false, EIO);
     assert_int_equal(blz_stdio_open(&stream, fds[0], rt), -EIO);
-    assert_true(stop_failing(FAULTY_FSTAT));
+    assert_true(stop_failing(FAULTY_HANDLE_KIND));
     for (int i = 0; i < 2; i++)
         for (int n = 1, failed = 1; failed; n++) {
-            fail_call(FAULTY_FSTAT, n, false, EIO);
+            fail_call(FAULTY_HANDLE_KIND, n, false, EIO);
             if (blz_stdio_open(&stream, i ? file : fds[0], rt) == 0)
                 blz_stream_close(&stream);
-            failed = stop_failing(FAULTY_FSTAT);
+            failed = stop_failing(FAULTY_HANDLE_KIND);
         }
     close(fds[0]);
     close(fds[1]);

@@ -23,9 +23,9 @@ static void a_thread_that_cannot_be_started_is_an_error(void **state)
     for (int n = 1; n <= WORKERS + 1; n++) { /* the watchdog too */
         blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS});
         blz_handle handle = {NULL, 0};
-        fail_call(FAULTY_PTHREAD_CREATE, n, false, EAGAIN);
+        fail_call(FAULTY_THREAD_START, n, false, EAGAIN);
         assert_int_equal(BLZ_SPAWN_ON(rt, &handle, give), -EAGAIN);
-        assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+        assert_true(stop_failing(FAULTY_THREAD_START));
         assert_null(handle.task);
         assert_true(wait_for_threads(before));
         /* and now it works */
@@ -41,11 +41,11 @@ static void a_runtime_whose_threads_never_started_is_freed(void **state)
     blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS});
 
     (void)state;
-    fail_call(FAULTY_PTHREAD_CREATE, 3, true, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 3, true, EAGAIN);
     assert_int_equal(BLZ_BLOCK_ON(rt, give), -EAGAIN);
     assert_int_equal(BLZ_BLOCK_ON(rt, give), -EAGAIN);
     free_rt(rt);
-    assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_true(stop_failing(FAULTY_THREAD_START));
 }
 
 static void run_fails_if_a_thread_cannot_be_started(void **state)
@@ -54,13 +54,13 @@ static void run_fails_if_a_thread_cannot_be_started(void **state)
 
     (void)state;
     for (int n = 1; n <= WORKERS; n++) { /* watchdog and all but the caller */
-        fail_call(FAULTY_PTHREAD_CREATE, n, false, EAGAIN);
+        fail_call(FAULTY_THREAD_START, n, false, EAGAIN);
         assert_int_equal(BLZ_RUN_WITH(&options, give, .value = 1), -EAGAIN);
-        assert_true(stop_failing(FAULTY_PTHREAD_CREATE));
+        assert_true(stop_failing(FAULTY_THREAD_START));
     }
-    fail_call(FAULTY_PTHREAD_CREATE, WORKERS + 1, false, EAGAIN);
+    fail_call(FAULTY_THREAD_START, WORKERS + 1, false, EAGAIN);
     assert_int_equal(BLZ_RUN_WITH(&options, give, .value = 1), 1);
-    assert_false(stop_failing(FAULTY_PTHREAD_CREATE));
+    assert_false(stop_failing(FAULTY_THREAD_START));
 }
 
 static void a_thread_without_memory_is_an_error(void **state)
@@ -69,9 +69,9 @@ static void a_thread_without_memory_is_an_error(void **state)
 
     (void)state;
     for (int n = 1; n <= 3; n++) {
-        fail_call(FAULTY_CALLOC, n, false, ENOMEM);
+        fail_call(FAULTY_THREAD_START, n, false, ENOMEM);
         int64_t rc = BLZ_BLOCK_ON(rt, give, .value = 1);
-        if (stop_failing(FAULTY_CALLOC))
+        if (stop_failing(FAULTY_THREAD_START))
             assert_int_equal(rc, -ENOMEM);
         else
             assert_int_equal(rc, 1);
@@ -116,11 +116,11 @@ static void hooks_are_called_only_for_threads_that_ran(void **state)
 
     (void)state;
     hooks.started = hooks.stopped = 0;
-    fail_call(FAULTY_PTHREAD_CREATE, 3, false, EAGAIN);
+    fail_call(FAULTY_THREAD_START, 3, false, EAGAIN);
     assert_int_equal(BLZ_BLOCK_ON(rt, give), -EAGAIN);
     assert_int_equal(hooks.started, 2);
     assert_int_equal(hooks.stopped, 2);
-    stop_failing(FAULTY_PTHREAD_CREATE);
+    stop_failing(FAULTY_THREAD_START);
     free_rt(rt);
     assert_int_equal(hooks.started, hooks.stopped);
 }
@@ -133,9 +133,9 @@ static void without_a_page_for_the_fork_word_there_is_no_runtime(void **state)
     blz_rt *rt;
 
     (void)state;
-    fail_call(FAULTY_MMAP, 1, false, ENOMEM);
+    fail_call(FAULTY_FORK_WORD_NEW, 1, false, ENOMEM);
     assert_int_equal(blz_rt_new(&rt, &options), -ENOMEM);
-    assert_true(stop_failing(FAULTY_MMAP));
+    assert_true(stop_failing(FAULTY_FORK_WORD_NEW));
 }
 
 /* Linux before 4.14, gVisor, or a filter of system calls. */
@@ -146,11 +146,11 @@ static void without_memory_that_is_wiped_a_forked_child_is_told_all_the_same(voi
     pid_t pid;
 
     (void)state;
-    fail_call(FAULTY_MADVISE, 1, true, EINVAL);
+    fail_call(KERNEL_MADVISE, 1, true, EINVAL);
     first = new_rt(&(blz_options){.workers = 1});
     second = new_rt(&(blz_options){.workers = 1});
     third = new_rt(&(blz_options){.workers = 1});
-    assert_true(stop_failing(FAULTY_MADVISE));
+    assert_true(stop_failing(KERNEL_MADVISE));
     free_rt(second); /* it is not in the way of the others */
     assert_int_equal(BLZ_BLOCK_ON(first, give), 0);
     pid = fork();
@@ -217,9 +217,9 @@ static void without_pages_spawning_fails_and_goes_on_later(void **state)
         assert_int_equal(blz_rt_new(&rt, &options), 0);
         if (n > 1)
             assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
-        fail_call(FAULTY_MMAP, n, true, ENOMEM);
+        fail_call(FAULTY_PAGES_MAP, n, true, ENOMEM);
         int64_t rc = BLZ_BLOCK_ON(rt, spawns_many, .count = MANY);
-        assert_true(stop_failing(FAULTY_MMAP));
+        assert_true(stop_failing(FAULTY_PAGES_MAP));
         assert_int_equal(rc, -ENOMEM);
         assert_int_equal(BLZ_BLOCK_ON(rt, spawns_many, .count = MANY), MANY);
         assert_int_equal(blz_rt_free(rt), 0);
@@ -233,9 +233,9 @@ static void huge_pages_are_only_a_wish(void **state)
 
     (void)state;
     assert_int_equal(blz_rt_new(&rt, &options), 0);
-    fail_call(FAULTY_MADVISE, 1, true, EINVAL);
+    fail_call(KERNEL_MADVISE, 1, true, EINVAL);
     assert_int_equal(BLZ_BLOCK_ON(rt, spawns_many, .count = 3000), 3000);
-    stop_failing(FAULTY_MADVISE);
+    stop_failing(KERNEL_MADVISE);
     assert_int_equal(blz_rt_free(rt), 0);
 }
 
@@ -247,9 +247,9 @@ static void without_a_descriptor_there_is_no_embedded_runtime(void **state)
     blz_rt *rt;
 
     (void)state;
-    fail_call(FAULTY_EVENTFD, 1, false, ENFILE);
+    fail_call(KERNEL_EVENTFD, 1, false, ENFILE);
     assert_int_equal(blz_rt_new(&rt, &options), -ENFILE);
-    assert_true(stop_failing(FAULTY_EVENTFD));
+    assert_true(stop_failing(KERNEL_EVENTFD));
 }
 
 static void the_limit_of_descriptors_is_reported(void **state)
@@ -278,12 +278,12 @@ static void it_works_without_membarrier(void **state)
     blz_rt *rt;
 
     (void)state;
-    fail_call(FAULTY_MEMBARRIER, 1, true, ENOSYS);
+    fail_call(FAULTY_FENCE_ASYMMETRIC_INIT, 1, true, ENOSYS);
     rt = new_rt(&(blz_options){.workers = 2});
     assert_int_equal(BLZ_BLOCK_ON(rt, spawns_many, .count = 2000), 2000);
     assert_int_equal(BLZ_SPAWN_ON(rt, NULL, sleeps), 0);
     free_rt(rt);
-    assert_true(stop_failing(FAULTY_MEMBARRIER));
+    assert_true(stop_failing(FAULTY_FENCE_ASYMMETRIC_INIT));
 }
 
 int main(void)

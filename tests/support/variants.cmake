@@ -30,30 +30,72 @@ foreach(name IN ITEMS steal life waker timer select rendezvous lock)
     set_tests_properties(stress.${name}_tiny PROPERTIES PROCESSORS 2)
 endforeach()
 
+# Hooks for fault tests: support/faulty/calls.py says how they work. Objects come before the library,
+# so the linker takes a function from these objects, and not from the library.
+set(faulty ${CMAKE_CURRENT_SOURCE_DIR}/support/faulty)
+set(faulty_out ${CMAKE_CURRENT_BINARY_DIR}/faulty)
+set(faulty_files faulty_calls.h faulty_contract.h faulty_kernel.h faulty_hooks.c)
+list(TRANSFORM faulty_files PREPEND ${faulty_out}/)
+file(GLOB contract CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/system/*.h)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_custom_command(OUTPUT ${faulty_files}
+    COMMAND ${Python3_EXECUTABLE} ${faulty}/calls.py ${faulty_out} ${contract}
+    DEPENDS ${faulty}/calls.py ${contract})
+add_custom_target(faulty_files DEPENDS ${faulty_files})
+
+# An object library of library sources, compiled with these options; fault tests are linked to it.
+function(blitz_faulty target)
+    cmake_parse_arguments(arg "" "" "SOURCES;OPTIONS" ${ARGN})
+    add_library(${target} OBJECT ${arg_SOURCES})
+    blitz_c11(${target})
+    target_compile_options(${target} PRIVATE ${arg_OPTIONS})
+    target_include_directories(${target} PRIVATE ${faulty} ${faulty_out})
+    target_link_libraries(${target} PRIVATE blitz_internal)
+    add_dependencies(${target} faulty_files)
+endfunction()
+
+set(hook_kernel "SHELL:-include ${faulty_out}/faulty_kernel.h")
+blitz_faulty(blitz_faulty_system SOURCES ${BLITZ_SYSTEM_SOURCES}
+    OPTIONS "SHELL:-include ${faulty_out}/faulty_contract.h" ${hook_kernel})
+
+set(backends ${BLITZ_SOURCES})
+list(FILTER backends INCLUDE REGEX "/src/io/(epoll|poll|uring|wake)[^/]*\\.c$")
+list(FILTER backends EXCLUDE REGEX "/uring_file\\.c$")
+blitz_faulty(blitz_faulty_io SOURCES ${backends} OPTIONS ${hook_kernel})
+
+set(ring_file ${BLITZ_SOURCES})
+list(FILTER ring_file INCLUDE REGEX "/src/io/uring_file\\.c$")
+blitz_faulty(blitz_faulty_ring SOURCES ${ring_file}
+    OPTIONS -Dblz__uring_prep_file=real_blz__uring_prep_file)
+
+set(process ${BLITZ_SOURCES})
+list(FILTER process INCLUDE REGEX "/src/(process|signal)/")
+blitz_faulty(blitz_faulty_process SOURCES ${process}
+    OPTIONS ${hook_kernel} -Dblz_fd_attach=faulty_blz_fd_attach
+        -Dblz_fd_attach_to=faulty_blz_fd_attach_to -Dblz_fd_readable=faulty_blz_fd_readable)
+
+blitz_faulty(blitz_faulty_hooks
+    SOURCES ${faulty}/faulty.c ${faulty}/kernel.c ${faulty_out}/faulty_hooks.c)
+
+# Counts the looks at a cancellation.
+blitz_faulty(blitz_faulty_cancel SOURCES ${PROJECT_SOURCE_DIR}/src/par/cancel.c
+    OPTIONS -Dblz_par_cancel_code=real_blz_par_cancel_code)
+
 foreach(source IN LISTS fault)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "_fault$" "" name ${name})
-    foreach(call IN ITEMS pipe2 clone __clone pthread_create sigaction calloc mmap madvise eventfd syscall socket bind listen accept4
-            connect blz__socket_recv blz__socket_send recvmsg sendmsg epoll_create1 epoll_ctl epoll_pwait2 ppoll
-            io_uring_queue_init_params io_uring_submit io_uring_submit_and_wait
-            io_uring_submit_and_get_events io_uring_register_eventfd
-            io_uring_register_ring_fd openat preadv2 pwritev2 fstat statx fsync ftruncate renameat mkdir
-            unlinkat getdents64 copy_file_range splice sendfile poll
-            inotify_init1 inotify_add_watch
-            inotify_rm_watch read write close fdatasync fallocate fchmod futimens flock lseek fstatfs
-            unlink link symlink chmod faccessat utimensat readlink realpath __realpath_chk
-            getrandom fcntl ioctl blz__uring_prep_file
-            waitid blz_fd_attach blz_fd_attach_to blz_fd_readable)
-        target_link_options(fault_${name} PRIVATE LINKER:--wrap=${call})
+    foreach(part IN ITEMS system io ring process hooks)
+        target_sources(fault_${name} PRIVATE $<TARGET_OBJECTS:blitz_faulty_${part}>)
     endforeach()
-    # The wrappers are found although the library comes after them.
-    target_link_options(fault_${name} PRIVATE LINKER:--undefined=fail_call
-        LINKER:--undefined=blz_faulty_io LINKER:--undefined=blz_faulty_fs
-        LINKER:--undefined=blz_faulty_stream
-        LINKER:--undefined=syscall_fails)
+    target_include_directories(fault_${name} PRIVATE ${faulty} ${faulty_out})
+    add_dependencies(fault_${name} faulty_files)
 endforeach()
-
-# Counts the looks at a cancellation.
 if(TARGET fault_par_algorithms)
-    target_link_options(fault_par_algorithms PRIVATE LINKER:--wrap=blz_par_cancel_code)
+    target_sources(fault_par_algorithms PRIVATE $<TARGET_OBJECTS:blitz_faulty_cancel>)
 endif()
+
+add_test(NAME fault.hooks COMMAND
+    ${Python3_EXECUTABLE} -B ${faulty}/hooks_test.py ${CMAKE_NM} ${PROJECT_SOURCE_DIR}/src/system
+    $<FILTER:$<TARGET_OBJECTS:blitz_faulty_hooks>,INCLUDE,faulty_hooks\\.c> $<TARGET_OBJECTS:blitz_faulty_system>
+    COMMAND_EXPAND_LISTS)
+blitz_register(fault hooks 60)
