@@ -270,4 +270,48 @@ BLZ_ASYNC(after_the_end)
     use_number(1); // expect: nothing after BLZ_END is reached
 }
 
+/* ---- Futures that nothing awaits ---- */
+
+struct prepares {
+    BLZ_FRAME;
+    int64_t rc;
+    blz_future *next;
+    blz_future *both[2];
+    blz_future pause, other;
+};
+
+BLZ_ASYNC(prepares)
+{
+    BLZ_BEGIN;
+    self->next = blz_yield(&self->pause);    // expect: `next` holds a future that is never awaited
+    self->both[0] = blz_yield(&self->other); // expect: `both` holds a future that is never awaited
+    BLZ_END(self->rc);
+}
+
+BLZ_ASYNC(stores_in_a_local)
+{
+    BLZ_BEGIN;
+    blz_future *write = blz_yield(&self->pause); // expect: `write` holds a future that is never
+    (void)write;
+    BLZ_END(self->rc);
+}
+
+BLZ_ASYNC(awaits_only_the_second)
+{
+    BLZ_BEGIN;
+    blz_future *read;
+    read = blz_yield(&self->pause); // expect: `read` holds a future that is never awaited
+    read = blz_yield(&self->other);
+    BLZ_AWAIT(self->rc, read);
+    BLZ_END(self->rc);
+}
+
+BLZ_ASYNC(fills_an_array)
+{
+    BLZ_BEGIN;
+    blz_future *list[2];
+    list[0] = blz_yield(&self->pause); // expect: `list` holds a future that is never awaited
+    BLZ_END(self->rc);
+}
+
 #endif

@@ -238,9 +238,52 @@ BLZ_ASYNC(silenced)
     BLZ_END(self->rc);
 }
 
+/* Futures that are stored first and awaited, selected or passed on later. */
+void keep_future(blz_future *future);
+void keep_futures(blz_future **futures, int n);
+
+struct stores {
+    BLZ_FRAME;
+    int n;
+    int64_t rc;
+    blz_future *next, *last;
+    blz_future *both[2];
+    blz_future pause, other;
+};
+
+BLZ_ASYNC(stores)
+{
+    blz_future *now;
+
+    BLZ_BEGIN;
+    now = NULL;
+    if (self->n)
+        now = blz_yield(&self->pause);
+    if (now)
+        BLZ_AWAIT(self->rc, now);
+    self->next = blz_yield(&self->pause);
+    BLZ_AWAIT(self->rc, self->next);
+    self->last = blz_yield(&self->other);
+    keep_future(self->last);
+    self->both[0] = blz_yield(&self->pause);
+    self->both[1] = blz_yield(&self->other);
+    keep_futures(self->both, 2);
+    {
+        blz_future *list[1];
+        list[0] = blz_yield(&self->pause);
+        keep_futures(list, 1);
+    }
+    {
+        blz_future *one = blz_yield(&self->other);
+        keep_futures(&one, 1);
+    }
+    BLZ_END(self->rc);
+}
+
 int spawn_all(void);
 int spawn_all(void)
 {
     return BLZ_SPAWN(worker) | BLZ_SPAWN(refill) | BLZ_SPAWN(results) | BLZ_SPAWN(prologue) |
-           BLZ_SPAWN(control) | BLZ_SPAWN(addresses) | BLZ_SPAWN(names) | BLZ_SPAWN(silenced);
+           BLZ_SPAWN(control) | BLZ_SPAWN(addresses) | BLZ_SPAWN(names) | BLZ_SPAWN(silenced) |
+           BLZ_SPAWN(stores);
 }
