@@ -61,10 +61,16 @@ typedef struct blz_addr {
  */
 BLZ_API BLZ_NODISCARD int blz_addr_parse(blz_addr *addr, const char *text);
 
-/* The same for text that has a length and no final NUL. */
+/*
+ * Reads an address from text that has a length and no final NUL: 0 and *addr; the errors of
+ * blz_addr_parse.
+ */
 BLZ_API BLZ_NODISCARD int blz_addr_parse_n(blz_addr *addr, const char *text, size_t len);
 
-/* Reads an IP address alone, without brackets ("10.0.0.1", "fe80::1%eth0"); the port is given. */
+/*
+ * Reads an IP address alone, without brackets ("10.0.0.1", "fe80::1%eth0"); the port is given: 0
+ * and *addr; the errors of blz_addr_parse.
+ */
 BLZ_API BLZ_NODISCARD int blz_addr_parse_ip(blz_addr *addr, const char *text, size_t len,
                                             uint16_t port);
 
@@ -77,7 +83,11 @@ BLZ_API BLZ_NODISCARD int blz_addr_parse_ip(blz_addr *addr, const char *text, si
  */
 BLZ_API int blz_addr_format(const blz_addr *addr, char *buf, size_t size);
 
-/* The same for the IP address alone, without port and brackets. -EAFNOSUPPORT: a Unix socket. */
+/*
+ * Writes the text of the IP address alone, without port and brackets, and a NUL. Returns the length
+ * without the NUL; -ENOSPC: it does not fit, and `buf` is an empty string; -EAFNOSUPPORT: a Unix
+ * socket; -EINVAL: no address.
+ */
 BLZ_API int blz_addr_format_ip(const blz_addr *addr, char *buf, size_t size);
 
 /* ---- Making addresses [any thread] ---- */
@@ -92,8 +102,8 @@ BLZ_API blz_addr blz_addr_any(int family, uint16_t port);
 
 /*
  * A Unix socket: a path in the file system (not empty, no NUL); an abstract name (any bytes, which
- * may be none); without a name. 0; -EINVAL; -ENAMETOOLONG: more than 107 bytes (103 on macOS and the
- * BSDs); -ENOTSUP: abstract names, anywhere but on Linux.
+ * may be none); without a name. 0; -EINVAL; -ENAMETOOLONG: more than 107 bytes (103 on macOS and
+ * the BSDs); -ENOTSUP: abstract names, anywhere but on Linux.
  */
 BLZ_API BLZ_NODISCARD int blz_addr_unix(blz_addr *addr, const char *path);
 BLZ_API BLZ_NODISCARD int blz_addr_unix_abstract(blz_addr *addr, const void *name, size_t len);
@@ -109,20 +119,25 @@ BLZ_API const struct sockaddr *blz_addr_sockaddr(const blz_addr *addr, uint32_t 
 
 /* ---- Looking at addresses [any thread] ---- */
 
-/* BLZ_ADDR_NONE, _V4, _V6, _UNIX. */
+/* The family of the address: BLZ_ADDR_NONE, _V4, _V6 or _UNIX. It cannot fail. */
 BLZ_API int blz_addr_family(const blz_addr *addr);
 
 /* The port; 0 for a Unix socket. Setting one: -EAFNOSUPPORT for a Unix socket. */
 BLZ_API uint16_t blz_addr_port(const blz_addr *addr);
 BLZ_API int blz_addr_set_port(blz_addr *addr, uint16_t port);
 
-/* The number of the interface, and the flow information, of an IPv6 address; otherwise 0. */
+/*
+ * Gets or sets the number of the interface, and the flow information, of an IPv6 address. To get
+ * gives 0 for others; to set gives -EAFNOSUPPORT.
+ */
 BLZ_API uint32_t blz_addr_scope_id(const blz_addr *addr);
 BLZ_API uint32_t blz_addr_flowinfo(const blz_addr *addr);
 BLZ_API int blz_addr_set_scope_id(blz_addr *addr, uint32_t scope_id);
 BLZ_API int blz_addr_set_flowinfo(blz_addr *addr, uint32_t flowinfo);
 
-/* Copies the IP address: 4 or 16, the number of bytes; 0: it has none. */
+/*
+ * Copies the bytes of the IP address: 4 or 16, how many there are; 0: it has none. It cannot fail.
+ */
 BLZ_API int blz_addr_ip(const blz_addr *addr, uint8_t ip[16]);
 
 /*
@@ -132,7 +147,10 @@ BLZ_API int blz_addr_ip(const blz_addr *addr, uint8_t ip[16]);
  */
 BLZ_API const char *blz_addr_unix_name(const blz_addr *addr, size_t *len, bool *abstract);
 
-/* An IPv4 address inside an IPv6 one (::ffff:127.0.0.1) is judged like the IPv4 address. */
+/*
+ * Whether the address is of that kind. An IPv4 address inside an IPv6 one (::ffff:127.0.0.1) is
+ * judged like the IPv4 address.
+ */
 BLZ_API bool blz_addr_is_loopback(const blz_addr *addr);
 BLZ_API bool blz_addr_is_multicast(const blz_addr *addr);
 BLZ_API bool blz_addr_is_unspecified(const blz_addr *addr); /* 0.0.0.0, :: */
@@ -144,8 +162,9 @@ BLZ_API blz_addr blz_addr_to_v4_mapped(const blz_addr *addr);
 BLZ_API blz_addr blz_addr_from_v4_mapped(const blz_addr *addr);
 
 /*
- * Order: by family, IP address, port, scope, flow information; Unix sockets without a name, then
- * paths, then abstract names, by their bytes. Negative, 0 or positive. 0 means equal.
+ * Compares two addresses: negative, 0 or positive; 0 means equal. By family, IP address, port,
+ * scope, flow information; Unix sockets without a name, then paths, then abstract names, by their
+ * bytes. It cannot fail.
  */
 BLZ_API int blz_addr_compare(const blz_addr *a, const blz_addr *b);
 BLZ_API bool blz_addr_equal(const blz_addr *a, const blz_addr *b);

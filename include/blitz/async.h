@@ -16,8 +16,10 @@
  *         for (self->i = 0; self->i < 3; self->i++) {
  *             printf("hello %s\n", self->name);
  *             BLZ_AWAIT(self->rc, blz_yield(&self->pause));
+ *             if (self->rc < 0)
+ *                 break;                  // cancelled
  *         }
- *         BLZ_END(0);
+ *         BLZ_END(self->rc);
  *     }
  *
  *     int main(void) { return BLZ_RUN(greet, .name = "world") < 0; }
@@ -26,13 +28,13 @@
  * jumps to where it left off. From that follow its rules:
  *
  * - What must survive an await is in the frame. A local is fine in a block without an await. The
- *   compiler rejects most mistakes; blitz-check-frames and BLZ_DEBUG_FRAMES find the others.
+ * compiler rejects most mistakes; blitz-check-frames and BLZ_DEBUG_FRAMES find the others.
  * - BLZ_BEGIN comes first, BLZ_END(result) last; leave early by `goto out`, a label before BLZ_END.
  * - No await inside a `switch` of your own; it aborts with a sentence when it resumes. At most one
- *   await on a line.
+ * await on a line.
  * - A frame has at most BLZ_FRAME_MAX bytes, 256 KiB: the macros that spawn and call build it on
- *   the stack before it is copied. Large buffers go behind the frame (BLZ_TAIL), or into memory of
- *   their own.
+ * the stack before it is copied. Large buffers go behind the frame (BLZ_TAIL), or into memory of
+ * their own.
  *
  * An await gives the awaited future's result, or -ECANCELED if the task (or the enclosing scope)
  * has been cancelled: clean up and return, as for any error. Awaits in the cleanup must be
@@ -71,7 +73,9 @@
  */
 #define BLZ_ASYNC(fn) BLZ_ASYNC_(static, fn)
 
-/* The same for a function that other files use; they say BLZ_DECLARE_EXTERN(fn). */
+/*
+ * Begins the definition of an async function that other files use; they say BLZ_DECLARE_EXTERN(fn).
+ */
 #define BLZ_ASYNC_EXTERN(fn) BLZ_ASYNC_(BLZ_NOTHING_, fn)
 
 /* Announces a function that is defined further down, or in another file. */
@@ -116,9 +120,10 @@
     } while (0)
 
 /*
- * The same for what can mostly be had at once: makes `attempt` first (an expression whose value is
- * a result), and awaits only if that is -EAGAIN. So the operation is not even begun unless it has
- * to wait. It counts against the budget and is refused in a cancelled scope like any other await.
+ * Awaits an operation that can mostly be done at once: makes `attempt` first (an expression whose
+ * value is a result), and awaits only if that is -EAGAIN; `dst` gets the result. So the operation
+ * is not even begun unless it has to wait. It counts against the budget and is refused in a
+ * cancelled scope like any other await.
  *
  *     BLZ_AWAIT_UNLESS(self->rc, blz_mutex_try_lock(&mutex), blz_mutex_lock(&self->op, &mutex));
  */
@@ -135,7 +140,10 @@
         BLZ_AWAIT(dst, future_expr);                   \
     } while (0)
 
-/* The same, and holds off a cancellation until it is done. For cleanup that itself must wait. */
+/*
+ * Waits until `future_expr` is ready, and holds off a cancellation until then; `dst` gets its
+ * result. For cleanup that itself must wait. A statement.
+ */
 #define BLZ_AWAIT_SHIELDED(dst, future_expr)                                      \
     do {                                                                          \
         blz_await_shield_(&self->blz_frame, cx);                                  \
@@ -174,25 +182,33 @@
     blz_box_init((box), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn))
 
 /*
- * Spawns `fn` as a task of the current runtime and lets go of it. 0 or a negative errno (-ENOMEM;
- * -ESHUTDOWN: the runtime is ending; -ENXIO: no runtime on this thread).
+ * Spawns `fn` as a task of the current runtime, detached. 0; -ENOMEM; -ESHUTDOWN: the runtime is
+ * ending; -ENXIO: no runtime on this thread.
  *
  *     rc = BLZ_SPAWN(echo, .conn = conn);
  */
 #define BLZ_SPAWN(...) BLZ_SPAWN_HERE_(NULL, __VA_ARGS__, )
 
-/* The same with a handle to join, cancel or detach: BLZ_SPAWN_JOIN(&self->h, fn, .arg = x). */
+/*
+ * Spawns `fn` as a task of the current runtime, with a handle: BLZ_SPAWN_JOIN(&self->h, fn, .arg =
+ * x). The handle must be joined or detached. 0; -ENOMEM; -ESHUTDOWN: the runtime is ending; -ENXIO:
+ * no runtime on this thread.
+ */
 #define BLZ_SPAWN_JOIN(handle_ptr, ...) BLZ_SPAWN_HERE_((handle_ptr), __VA_ARGS__, )
 
 /*
- * The same with everything: runtime, name, pinning (see blz_spawn_args in blitz/task.h).
+ * Spawns `fn` with all that can be said about a task: runtime, handle, scope, name, pinning
+ * (blz_spawn_args in blitz/task.h). Results and errors of blz_spawn.
  *
  *     rc = BLZ_SPAWN_WITH((&(blz_spawn_args){.rt = rt, .name = "logger"}), logger, .fd = fd);
  */
 #define BLZ_SPAWN_WITH(args, ...) \
     BLZ_SPAWN_(blz_spawn_site_((args), BLZ_SITE_(__VA_ARGS__, )), __VA_ARGS__, )
 
-/* Spawns on the given runtime, from any thread. */
+/*
+ * Spawns on the given runtime, from any thread. The handle may be NULL. Results and errors of
+ * blz_spawn.
+ */
 #define BLZ_SPAWN_ON(runtime, handle_ptr, ...)                        \
     BLZ_SPAWN_((&(blz_spawn_args){.rt = (runtime),                    \
                                   .handle = (handle_ptr),             \
@@ -206,16 +222,25 @@
                                   .site = BLZ_SITE_(__VA_ARGS__, )}), \
                __VA_ARGS__, )
 
-/* Spawns a child of a scope (blz_scope in blitz/task.h). */
+/*
+ * Spawns a child of a scope (blz_scope in blitz/task.h) on the runtime of this thread. Results and
+ * errors of blz_spawn.
+ */
 #define BLZ_SCOPE_SPAWN(scope_ptr, ...)                                                     \
     BLZ_SPAWN_((&(blz_spawn_args){.scope = (scope_ptr), .site = BLZ_SITE_(__VA_ARGS__, )}), \
                __VA_ARGS__, )
 
-/* Runs `fn` to its end on a runtime of its own, with this thread as a worker; gives its result. */
+/*
+ * Runs `fn` to its end on a runtime of its own, with this thread as a worker; gives its result, or
+ * an error of blz_run.
+ */
 #define BLZ_RUN(...)               BLZ_RUN_(NULL, __VA_ARGS__, )
 #define BLZ_RUN_WITH(options, ...) BLZ_RUN_((options), __VA_ARGS__, )
 
-/* Runs `fn` on `rt` and blocks this thread until it has ended; gives its result. */
+/*
+ * Runs `fn` on `rt` and blocks this thread until it has ended; gives its result, or an error of
+ * blz_block_on.
+ */
 #define BLZ_BLOCK_ON(rt, ...) BLZ_BLOCK_ON_((rt), __VA_ARGS__, )
 
 /*
@@ -379,7 +404,8 @@ static inline blz_poll blz_await_poll_(blz_future *self, blz_cx *cx)
 
 /*
  * The first poll. A child that is ready at once leaves no trace in the frame: most awaits of locks
- * and channels are of that kind. While a future is polled nobody looks at who awaits it.
+ * and channels are of that kind. While a future is polled no dump looks at the future that awaits
+ * it.
  *
  * In a cancelled scope it has a call of its own, so that nothing comes between the making of the
  * child and its poll in the other one: a compiler that sees both knows what it calls.

@@ -2,7 +2,7 @@
 /*
  * Barrier: a number of parties meet, again and again; nobody goes on before all are there.
  *
- *     blz_barrier_init(&barrier, 4);
+ *     rc = blz_barrier_init(&barrier, 4);                             // -EINVAL for 0 parties
  *
  *     for (self->step = 0; self->step < 100; self->step++) {          // each of four tasks
  *         compute(self->part);
@@ -56,7 +56,7 @@ typedef struct blz_barrier_op {
     uint64_t reserved[2];
 } blz_barrier_op;
 
-/* 0; -EINVAL: no parties. */
+/* Prepares a barrier for a number of parties: 0; -EINVAL: no parties. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_barrier_init(blz_barrier *barrier, uint32_t parties);
 
 /*
@@ -68,20 +68,25 @@ BLZ_API BLZ_NODISCARD blz_future *blz_barrier_arrive(blz_barrier_op *op, blz_bar
 /* Arrives if that ends the round: 1; otherwise -EAGAIN, and it has not arrived. [any thread] */
 BLZ_API int blz_barrier_try_arrive(blz_barrier *barrier);
 
-/* Arrives, and does not wait: 1 if that ended the round (it is the leader), 0. [any thread] */
+/*
+ * Arrives and does not wait: 1 if that ended the round, so that the caller is its leader, otherwise
+ * 0. It cannot fail. [any thread]
+ */
 BLZ_API int blz_barrier_signal(blz_barrier *barrier);
 
 /*
- * One party fewer, in this round and all later ones. That may end the round: then the leader is who
- * has waited longest. More than there are abort. [any thread]
+ * Removes one party, from this round and all later ones. That may end the round: its leader is then
+ * the party that has waited longest. Aborts if no party is left to remove. [any thread]
  */
 BLZ_API void blz_barrier_leave(blz_barrier *barrier);
 
 /* How many rounds are over; old when you look at it. [any thread] */
 BLZ_API uint64_t blz_barrier_rounds(const blz_barrier *barrier);
 
-/* Arrives and blocks this thread: as blz_barrier_arrive. -EDEADLK on a worker, where it has not
- * arrived. [any thread but a worker] */
+/*
+ * Arrives and blocks this thread until the round is over: 1 for the leader of the round, 0 for the
+ * other parties; -EDEADLK on a worker, where it does not arrive. [any thread but a worker]
+ */
 static inline int64_t blz_barrier_arrive_wait(blz_barrier *barrier)
 {
     blz_barrier_op op;

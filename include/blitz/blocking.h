@@ -67,37 +67,40 @@ BLZ_API BLZ_NODISCARD blz_future *blz_blocking(blz_blocking_op *op, int64_t (*fn
                                                void *arg);
 
 /*
- * The same in two steps, to have many under way: starts the call now. `rt` may be NULL on a worker.
- * 0, and then the call must be awaited by blz_blocking_join, or waited for by blz_blocking_wait,
- * before the op goes; or an error, and fn is never called: -ESHUTDOWN, -ENXIO (no runtime given and
- * none on this thread), -EOWNERDEAD (in a forked child), or those above. [any thread]
+ * Starts a call of fn(arg) on a thread of the pool, to have many under way. `rt` may be NULL on a
+ * worker. 0: the call must be awaited by blz_blocking_join, or waited for by blz_blocking_wait,
+ * before the op is freed. Otherwise fn is never called: -ESHUTDOWN: the runtime is ending; -ENXIO:
+ * no runtime given and none on this thread; -EOWNERDEAD: in a forked child; -ENOMEM, -EAGAIN or
+ * another error of the system: no thread can be started. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_blocking_start(blz_blocking_op *op, blz_rt *rt,
                                              int64_t (*fn)(void *arg), void *arg);
 
 /*
- * Awaits a started call: what fn returned. Cancelled: as blz_blocking; it is never refused, so the
- * op is free afterwards also in a task that has been cancelled. [task]
+ * Awaits a call that blz_blocking_start has started: gives what fn returned. Cancelled: -ECANCELED
+ * if fn had not begun, otherwise the result of fn when it has ended. The await is never refused, so
+ * the op may be freed afterwards also in a task that has been cancelled. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_blocking_join(blz_blocking_op *op);
 
 /*
- * Blocks until a started call has ended: what fn returned; -ECANCELED if a shutdown was faster.
- * -EDEADLK on a worker, and the call goes on. [any thread but a worker]
+ * Blocks this thread until a started call has ended: gives what fn returned; -ECANCELED: the
+ * runtime was shut down before fn began; -EDEADLK on a worker, and the call goes on. [any thread
+ * but a worker]
  */
 BLZ_API int64_t blz_blocking_wait(blz_blocking_op *op);
 
 /*
- * Calls fn(arg) on the pool and blocks until it has ended: what it returned, or an error as above.
- * -EDEADLK on a worker. [any thread but a worker]
+ * Calls fn(arg) on the pool and blocks this thread until it has ended: gives what fn returned, or
+ * the errors of blz_blocking_start and blz_blocking_wait. [any thread but a worker]
  */
 BLZ_API int64_t blz_blocking_run(blz_rt *rt, int64_t (*fn)(void *arg), void *arg);
 
 /*
- * Calls fn(arg) on the pool, and nobody waits for it. What fn returns is ignored. `destroy`, if
+ * Calls fn(arg) on the pool without a way to wait for it. What fn returns is ignored. `destroy`, if
  * there is one, is called once when all is over: after fn, or without it if a shutdown came first.
- * `rt` may be NULL on a worker. 0; or an error as above, then arg is still the caller's. [any
- * thread]
+ * `rt` may be NULL on a worker. 0, or the errors of blz_blocking_start; after an error arg is still
+ * the caller's. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_blocking_spawn(blz_rt *rt, int64_t (*fn)(void *arg), void *arg,
                                              void (*destroy)(void *arg));

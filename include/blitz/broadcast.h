@@ -51,7 +51,7 @@ typedef struct blz_broadcast_sender {
     blz_broadcast *channel;
 } blz_broadcast_sender;
 
-/* Does not keep the channel open. */
+/* A sender that does not keep the channel open. */
 typedef struct blz_broadcast_weak_sender {
     blz_broadcast *channel;
 } blz_broadcast_weak_sender;
@@ -90,7 +90,10 @@ typedef struct blz_broadcast_options {
     uint64_t reserved[4];
 } blz_broadcast_options;
 
-/* An operation that waits: in the frame of whoever awaits it. All fields are the library's. */
+/*
+ * An operation that waits, in the frame of the function that awaits it. All fields are the
+ * library's.
+ */
 typedef struct blz_broadcast_op {
     blz_future future;
     blz_waiter waiter;
@@ -101,43 +104,52 @@ typedef struct blz_broadcast_op {
 /* ---- Channels and handles ---- */
 
 /*
- * Creates a channel with one sender, and one receiver if rx is not NULL. 0; -EINVAL: a capacity
- * of 0 or too large, a `destroy` without a `copy`, a `copy` for messages that are too large;
- * -ENOMEM. [any thread]
+ * Creates a channel with one sender, and one receiver if rx is not NULL: 0; -EINVAL: a capacity of
+ * 0 or too large, a `destroy` without a `copy`, a `copy` for messages that are too large; -ENOMEM.
+ * [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_broadcast_new(blz_broadcast_sender *tx, blz_broadcast_receiver *rx,
                                             const blz_broadcast_options *options);
 
-/* A receiver of what is sent from now on. [any thread] */
+/* Makes a receiver from a sender, for what is sent from now on. [any thread] */
 BLZ_API blz_broadcast_receiver blz_broadcast_subscribe(const blz_broadcast_sender *tx);
-/* The same, from a receiver of the channel. [any thread] */
+
+/* Makes another receiver from a receiver, for what is sent from now on. [any thread] */
 BLZ_API blz_broadcast_receiver blz_broadcast_resubscribe(const blz_broadcast_receiver *rx);
 
-/* Another sender. [any thread] */
+/* Makes another sender. [any thread] */
 BLZ_API blz_broadcast_sender blz_broadcast_sender_clone(const blz_broadcast_sender *tx);
 
-/* Let go of a handle, which is empty afterwards. An empty one is fine. [any thread] */
+/* Drops a handle, which is empty afterwards. Dropping an empty handle does nothing. [any thread] */
 BLZ_API void blz_broadcast_sender_drop(blz_broadcast_sender *tx);
 BLZ_API void blz_broadcast_receiver_drop(blz_broadcast_receiver *rx);
 
-/* A handle that does not keep the channel open; to be dropped as well. [any thread] */
+/*
+ * Makes a handle that does not keep the channel open, or drops it. Each must be dropped. [any
+ * thread]
+ */
 BLZ_API blz_broadcast_weak_sender blz_broadcast_sender_downgrade(const blz_broadcast_sender *tx);
 BLZ_API void blz_broadcast_weak_sender_drop(blz_broadcast_weak_sender *weak);
 
-/* Makes a sender of it: 0, or -EPIPE if the channel is closed; then *tx is empty. [any thread] */
+/* Makes a sender of a weak one: 0; -EPIPE: the channel is closed, and *tx is empty. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_broadcast_weak_sender_upgrade(const blz_broadcast_weak_sender *weak,
                                                             blz_broadcast_sender *tx);
 
-/* Closes the channel, whoever has senders to it. Any number of times. [any thread] */
+/* Closes the channel, although it has senders. May be called any number of times. [any thread] */
 BLZ_API void blz_broadcast_close(blz_broadcast *channel);
 
 /* ---- Looking at a channel: true at some moment during the call [any thread] ---- */
 
-/* What it is like; senders and receivers are those that are there now. */
+/* Whether the channel has been closed. */
 BLZ_API bool blz_broadcast_is_closed(const blz_broadcast *channel);
+
+/* How many messages the channel keeps. */
 BLZ_API size_t blz_broadcast_capacity(const blz_broadcast *channel);
+
+/* How many handles of each kind the channel has. */
 BLZ_API size_t blz_broadcast_senders(blz_broadcast *channel);
 BLZ_API size_t blz_broadcast_receivers(blz_broadcast *channel);
+
 /* How many messages the receiver could receive without waiting. */
 BLZ_API size_t blz_broadcast_len(const blz_broadcast_receiver *rx);
 
@@ -150,27 +162,34 @@ static inline uint64_t blz_broadcast_missed(const blz_broadcast_receiver *rx)
 /* ---- Sending and receiving ---- */
 
 /*
- * Sends the message *elem, whose bytes are copied: the channel owns it now. Gives the number of
- * receivers that it is for; with 0 it has been destroyed. -EPIPE: closed, it is still the caller's.
- * Never waits for receivers. [any thread]
+ * Sends the message *elem, whose bytes are copied: the channel owns it then. Gives the number of
+ * receivers that it is for; if that is 0, it has been destroyed. -EPIPE: the channel is closed, and
+ * the message is still the caller's. Never waits for receivers. [any thread]
  */
 BLZ_API int64_t blz_broadcast_send(const blz_broadcast_sender *tx, const void *elem);
 
 /*
- * Receives the next message into *elem: 0; -EAGAIN: there is none yet; -EOVERFLOW: messages have
- * been missed (see above); -EPIPE: closed, and there will be none; what `copy` returned. *elem is
- * rubbish unless the result is 0. [any thread; one at a time]
+ * Receives the next message into *elem without waiting: 0; -EAGAIN: there is none yet; -EOVERFLOW:
+ * messages have been missed, and blz_broadcast_missed says how many; -EPIPE: the channel is closed,
+ * and there will be none; or what `copy` returned. The contents of *elem are undefined unless the
+ * result is 0. [any thread; one at a time]
  */
 BLZ_API BLZ_NODISCARD int blz_broadcast_try_recv(blz_broadcast_receiver *rx, void *elem);
 
 /*
- * Awaits the next message: as blz_broadcast_try_recv, without -EAGAIN. Interruptible: with
- * -ECANCELED nothing has been received, and nothing lost. [task]
+ * Awaits the next message, into *elem: 0; -EOVERFLOW: messages have been missed, and
+ * blz_broadcast_missed says how many; -EPIPE: the channel is closed, and there will be none; or
+ * what `copy` returned. Interruptible: with -ECANCELED nothing has been received, and nothing lost.
+ * [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_broadcast_recv(blz_broadcast_op *op,
                                                      blz_broadcast_receiver *rx, void *elem);
 
-/* The same on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until the next message is there, and receives it into *elem: 0; -EOVERFLOW:
+ * messages have been missed, and blz_broadcast_missed says how many; -EPIPE: the channel is closed,
+ * and there will be none; -EDEADLK on a worker; or what `copy` returned. [any thread but a worker]
+ */
 static inline int blz_broadcast_recv_wait(blz_broadcast_receiver *rx, void *elem)
 {
     blz_broadcast_op op;

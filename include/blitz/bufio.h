@@ -29,6 +29,9 @@
  *
  * Cancelling loses nothing: what has been read and not taken is in the buffer, and what has been
  * written and not sent is, too. The struct says how far an operation came (`done`).
+ *
+ * Errors of every operation that is awaited, beside those that it names: the errors of reading or
+ * writing the stream (blitz/stream.h), and -ECANCELED.
  */
 #ifndef BLITZ_BUFIO_H
 #define BLITZ_BUFIO_H
@@ -40,13 +43,13 @@
 
 BLZ_BEGIN_DECLS
 
-/* Bytes of somebody else. */
+/* Bytes in memory that belongs to something else, such as a reader. */
 typedef struct blz_view {
     const char *data;
     size_t len;
 } blz_view;
 
-/* ---- Reading ---- */
+/* ---- Reading [any thread; one at a time] ---- */
 
 #define BLZ_READER_FOUND 32 /* delimiters that are looked for in one go */
 
@@ -85,10 +88,10 @@ BLZ_API BLZ_NODISCARD int blz_reader_init(blz_reader *reader, blz_stream stream,
 BLZ_API BLZ_NODISCARD int blz_reader_init_with(blz_reader *reader, blz_stream stream, size_t size,
                                                const blz_allocator *allocator);
 
-/* Gives allocated memory back. The stream is not closed. All zero is fine. [any thread] */
+/* Frees allocated memory. The stream is not closed. All zero is allowed. [any thread] */
 BLZ_API void blz_reader_free(blz_reader *reader);
 
-/* What has been read and not been taken; takes the first `n` bytes of it. Do not wait. */
+/* The bytes that have been read and not been taken. Does not wait. */
 static inline blz_view blz_reader_buffered(const blz_reader *reader)
 {
     blz_view view = {reader->buf + reader->pos, reader->end - reader->pos};
@@ -106,8 +109,8 @@ static inline void blz_reader_consume(blz_reader *reader, size_t n)
 }
 
 /*
- * Awaits more bytes in the buffer: how many came; 0 is the end. -EMSGSIZE: it is full. As all that
- * follow: or what reading the stream says. Interruptible, if the stream is. [task]
+ * Awaits more bytes in the buffer: how many came; 0 is the end. -EMSGSIZE: the buffer is full.
+ * Interruptible, if the stream is. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_reader_fill(blz_reader *reader);
 
@@ -117,16 +120,22 @@ BLZ_API BLZ_NODISCARD blz_future *blz_reader_fill(blz_reader *reader);
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_reader_peek(blz_reader *reader, size_t n);
 
-/* Reads as blz_stream_read does; what is in the buffer first. [task] */
+/*
+ * Reads what is there, up to `len` bytes, waiting for the first; what is in the buffer first: the
+ * number of bytes; 0 is the end. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_reader_read(blz_reader *reader, void *buf, size_t len);
 
-/* Reads all of `len`. -ENODATA: the end came first; `done` says how much there was. [task] */
+/*
+ * Reads all of `len` bytes: `len`. -ENODATA: the end came first; `done` says how many there were.
+ * [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_exact(blz_reader *reader, void *buf, size_t len);
 
 /* Passes over `n` bytes: the number, which is less only at the end. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_reader_skip(blz_reader *reader, uint64_t n);
 
-/* Passes over everything up to a byte, and that: 1; or 0 if the end came first. [task] */
+/* Passes over everything up to a byte, and that byte: 1; 0: the end came first. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_reader_skip_until(blz_reader *reader, char delimiter);
 
 /*
@@ -137,7 +146,11 @@ BLZ_API BLZ_NODISCARD blz_future *blz_reader_skip_until(blz_reader *reader, char
 BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_until(blz_reader *reader, char delimiter,
                                                         blz_bytes *out, size_t max);
 
-/* The same to the end, whatever comes. [task] */
+/*
+ * Appends to *out all that comes up to the end: the number of bytes. -EMSGSIZE: there would be more
+ * than `max` bytes in *out; so many are there then. -ENOMEM. Free it with blz_bytes_free in any
+ * case. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_to_end(blz_reader *reader, blz_bytes *out,
                                                          size_t max);
 
@@ -148,10 +161,13 @@ BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_to_end(blz_reader *reader, blz
 BLZ_API BLZ_NODISCARD blz_future *blz_reader_record(blz_reader *reader, blz_codec *codec,
                                                     blz_view *record);
 
-/* A stream that reads what is in the buffer and then on. Writing goes to the reader's stream. */
+/*
+ * The reader as a stream, which reads what is in the buffer and then on. Writing goes to the
+ * reader's stream. [any thread]
+ */
 BLZ_API blz_stream blz_reader_stream(blz_reader *reader);
 
-/* ---- Lines, and other parts that end with a byte ---- */
+/* ---- Lines, and other parts that end with a byte [any thread; one at a time] ---- */
 
 /* Goes through the parts of what a reader reads. */
 typedef struct blz_split {
@@ -162,8 +178,16 @@ typedef struct blz_split {
     uint64_t reserved[2];
 } blz_split;
 
-/* Lines end with LF, or CR LF. `max` 0: whatever fits into the reader's buffer. */
+/*
+ * Prepares to go through lines, which end with LF, or CR LF. `max` 0: whatever fits into the
+ * reader's buffer.
+ */
 BLZ_API void blz_lines_init(blz_split *lines, blz_reader *reader, size_t max);
+
+/*
+ * Prepares to go through parts that end with a byte. `max` 0: whatever fits into the reader's
+ * buffer.
+ */
 BLZ_API void blz_split_init(blz_split *split, blz_reader *reader, char delimiter, size_t max);
 
 BLZ_API bool blz_split_search_(blz_split *split, blz_view *part);
@@ -194,7 +218,7 @@ static inline bool blz_split_next(blz_split *split, blz_view *part)
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_split_more(blz_split *split);
 
-/* ---- Writing ---- */
+/* ---- Writing [any thread; one at a time] ---- */
 
 /* A stream with a buffer for writing, used by one task at a time; it stays where it is. */
 typedef struct blz_writer {
@@ -214,13 +238,17 @@ typedef struct blz_writer {
     uint64_t reserved[2];
 } blz_writer;
 
-/* As with readers. [any thread] */
+/*
+ * Makes a writer with a buffer of `size` bytes (0: 64 KiB): the caller's memory, which stays; or
+ * NULL, and it is allocated, with malloc or by `allocator`, which is copied. 0; -ENOMEM. [any
+ * thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_writer_init(blz_writer *writer, blz_stream stream, void *memory,
                                           size_t size);
 BLZ_API BLZ_NODISCARD int blz_writer_init_with(blz_writer *writer, blz_stream stream, size_t size,
                                                const blz_allocator *allocator);
 
-/* Gives allocated memory back. What has not been flushed is lost. [any thread] */
+/* Frees allocated memory. What has not been flushed is lost. [any thread] */
 BLZ_API void blz_writer_free(blz_writer *writer);
 
 /* Puts bytes into the buffer; false: there is no room for all of them. Does not wait. */
@@ -246,10 +274,16 @@ BLZ_API BLZ_NODISCARD blz_future *blz_writer_writev(blz_writer *writer, const bl
 /* Sends what is in the buffer, and flushes the stream: 0. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_writer_flush(blz_writer *writer);
 
-/* The same, and ends what is written: blz_stream_shutdown. [task] */
+/*
+ * Sends what is in the buffer, flushes the stream, and ends what is written (blz_stream_shutdown):
+ * 0. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_writer_shutdown(blz_writer *writer);
 
-/* A stream that writes to it. Reading reads the writer's stream. */
+/*
+ * The writer as a stream, which is written through the buffer. Reading reads the writer's stream.
+ * [any thread]
+ */
 BLZ_API blz_stream blz_writer_stream(blz_writer *writer);
 
 BLZ_END_DECLS

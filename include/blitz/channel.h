@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Channels: messages of one type from any number of senders to any number of receivers, each
- * message to one of them. Bounded (who sends to a full one waits) or unbounded.
+ * message to one of them. Bounded (a send to a full channel waits) or unbounded.
  *
  *     BLZ_CHANNEL(jobs, struct job)                     // once, in a file or a header
  *
@@ -32,7 +32,7 @@
  * - without receivers, the messages that are left are destroyed (options.destroy).
  *
  * Order. A channel is a queue. What one sender sends is received in that order. Senders that wait
- * are served in the order in which they came, and nobody overtakes them. Receivers that wait are
+ * are served in the order in which they came, and none overtakes them. Receivers that wait are
  * served in order; one that comes when a message is there may take it first.
  *
  * Cancelling a send or a receive: -ECANCELED means that nothing has been sent or received; if it
@@ -59,12 +59,12 @@ typedef struct blz_receiver {
     blz_channel *channel;
 } blz_receiver;
 
-/* Does not keep the channel open. */
+/* A handle that does not keep the channel open. */
 typedef struct blz_weak_sender {
     blz_channel *channel;
 } blz_weak_sender;
 
-/* Room for messages that nobody else can take. */
+/* Room for messages that is reserved for the holder of the permit. */
 typedef struct blz_permit {
     blz_channel *channel;
     uint32_t count;
@@ -87,14 +87,17 @@ typedef struct blz_channel_options {
     size_t capacity;   /* messages: 1 to BLZ_CHANNEL_CAPACITY_MAX, or BLZ_UNBOUNDED */
     size_t elem_size;  /* of a message; 0: it is only counted */
     size_t elem_align; /* a power of two; 0: whatever suits a type of that size */
-    /* Called for messages that nobody will receive, by who drops the last handle; or NULL. */
+    /* Called for messages that no receiver will get, on the thread that drops the last one. */
     void (*destroy)(void *arg, void *elem);
     void *destroy_arg;
     const blz_allocator *allocator; /* copied; default: malloc */
     uint64_t reserved[4];
 } blz_channel_options;
 
-/* An operation that waits: in the frame of whoever awaits it. All fields are the library's. */
+/*
+ * An operation that waits, in the frame of the function that awaits it. All fields are the
+ * library's.
+ */
 typedef struct blz_channel_op {
     blz_future future;
     blz_waiter waiter;
@@ -107,44 +110,54 @@ typedef struct blz_channel_op {
 /* ---- Channels and handles ---- */
 
 /*
- * Creates a channel, with one sender and one receiver. 0; -EINVAL: a capacity of 0 or too large, or
- * an alignment that is none; -ENOMEM. [any thread]
+ * Creates a channel, with one sender and one receiver: 0; -EINVAL: a capacity of 0 or too large, or
+ * an alignment that is not a power of two; -ENOMEM. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_channel_new(blz_sender *tx, blz_receiver *rx,
                                           const blz_channel_options *options);
 
-/* Another handle to the same channel. [any thread] */
+/* Makes another handle to the channel. [any thread] */
 BLZ_API blz_sender blz_sender_clone(const blz_sender *tx);
 BLZ_API blz_receiver blz_receiver_clone(const blz_receiver *rx);
 
-/* Lets go of a handle, which is empty afterwards. An empty one is fine. [any thread] */
+/* Drops a handle, which is empty afterwards. Dropping an empty handle does nothing. [any thread] */
 BLZ_API void blz_sender_drop(blz_sender *tx);
 BLZ_API void blz_receiver_drop(blz_receiver *rx);
 
-/* A handle that does not keep the channel open; to be dropped as well. [any thread] */
+/*
+ * Makes a handle that does not keep the channel open, or drops it. Each must be dropped. [any
+ * thread]
+ */
 BLZ_API blz_weak_sender blz_sender_downgrade(const blz_sender *tx);
 BLZ_API blz_weak_sender blz_weak_sender_clone(const blz_weak_sender *weak);
 BLZ_API void blz_weak_sender_drop(blz_weak_sender *weak);
 
-/* Makes a sender of it: 0, or -EPIPE if the channel is closed; then *tx is empty. [any thread] */
+/* Makes a sender of a weak one: 0; -EPIPE: the channel is closed, and *tx is empty. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_weak_sender_upgrade(const blz_weak_sender *weak, blz_sender *tx);
 
-/* Closes the channel, whoever has handles to it. Any number of times. [any thread] */
+/* Closes the channel, although it has handles. May be called any number of times. [any thread] */
 BLZ_API void blz_channel_close(blz_channel *channel);
 
 /* ---- Looking at a channel: true at some moment during the call [any thread] ---- */
 
-/* What it is like. */
+/* Whether the channel has been closed. */
 BLZ_API bool blz_channel_is_closed(const blz_channel *channel);
-BLZ_API size_t blz_channel_capacity(const blz_channel *channel); /* or BLZ_UNBOUNDED */
-BLZ_API size_t blz_channel_len(const blz_channel *channel);      /* messages in it */
-/* How many could be sent without waiting; permits that are given out are not among them. */
+
+/* How many messages the channel can hold, or BLZ_UNBOUNDED. */
+BLZ_API size_t blz_channel_capacity(const blz_channel *channel);
+
+/* How many messages are in the channel. */
+BLZ_API size_t blz_channel_len(const blz_channel *channel);
+
+/* How many messages could be sent without waiting; room that permits hold is not counted. */
 BLZ_API size_t blz_channel_room(const blz_channel *channel);
+
+/* How many handles of each kind the channel has. */
 BLZ_API size_t blz_channel_senders(const blz_channel *channel);
 BLZ_API size_t blz_channel_receivers(const blz_channel *channel);
 BLZ_API size_t blz_channel_weak_senders(const blz_channel *channel);
 
-/* Whether no message is in it. */
+/* Whether no message is in the channel. */
 static inline bool blz_channel_is_empty(const blz_channel *channel)
 {
     return blz_channel_len(channel) == 0;
@@ -153,29 +166,36 @@ static inline bool blz_channel_is_empty(const blz_channel *channel)
 /* ---- Sending ---- */
 
 /*
- * Sends a copy of *elem if there is room: 0; -EAGAIN: it is full, or others have waited longer;
- * -EPIPE: closed; -ENOMEM: unbounded, and no memory. [any thread]
+ * Sends a copy of *elem without waiting: 0; -EAGAIN: the channel is full, or other senders wait;
+ * -EPIPE: it is closed; -ENOMEM: it is unbounded, and there is no memory. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_sender_try_send(const blz_sender *tx, const void *elem);
 
 /*
- * Sends a copy of *elem, which must stay until the future is ready, as soon as there is room: 0,
- * -EPIPE, or -ENOMEM. Interruptible. [task]
+ * Sends a copy of *elem as soon as there is room: 0; -EPIPE: the channel is closed; -ENOMEM: it is
+ * unbounded, and there is no memory. *elem must stay until the future is ready. Interruptible: with
+ * -ECANCELED nothing has been sent. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_sender_send(blz_channel_op *op, const blz_sender *tx,
                                                   const void *elem);
 
-/* Awaits the moment when the channel is closed: 0. Interruptible. [task] */
+/* Awaits the moment when the channel is closed: 0. Interruptible: -ECANCELED. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_sender_closed(blz_channel_op *op, const blz_sender *tx);
 
-/* The same for a thread that is no worker (there: -EDEADLK). */
+/*
+ * Blocks this thread until a copy of *elem has been sent: 0; -EPIPE: the channel is closed;
+ * -ENOMEM: it is unbounded, and there is no memory; -EDEADLK on a worker. [any thread but a worker]
+ */
 static inline int blz_sender_send_wait(const blz_sender *tx, const void *elem)
 {
     blz_channel_op op;
     return (int)blz_wait(blz_sender_send(&op, tx, elem));
 }
 
-/* blz_sender_closed on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until the channel is closed: 0; -EDEADLK on a worker. [any thread but a
+ * worker]
+ */
 static inline int blz_sender_closed_wait(const blz_sender *tx)
 {
     blz_channel_op op;
@@ -185,21 +205,27 @@ static inline int blz_sender_closed_wait(const blz_sender *tx)
 /* ---- Permits: first the room, then the message ---- */
 
 /*
- * Takes room for `count` messages if there is as much: 0; -EAGAIN; -EPIPE; -EINVAL: none, or more
- * than the capacity; -ENOTSUP: an unbounded channel needs no permits. [any thread]
+ * Reserves room for `count` messages without waiting: 0 and *permit; -EAGAIN: there is not enough,
+ * or other senders wait; -EPIPE: the channel is closed; -EINVAL: a count of 0, or more than the
+ * capacity; -ENOTSUP: the channel is unbounded and needs no permits. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_sender_try_reserve(const blz_sender *tx, uint32_t count,
                                                  blz_permit *permit);
 
 /*
- * Awaits room for `count` messages: 0 and *permit, or the errors of try_reserve. Room that becomes
- * free is kept for the first who waits, until it is enough. Interruptible: with -ECANCELED there is
- * no permit. [task]
+ * Awaits room for `count` messages: 0 and *permit; -EPIPE: the channel is closed; -EINVAL: a count
+ * of 0, or more than the capacity; -ENOTSUP: the channel is unbounded. Room that becomes free is
+ * kept for the first sender in the queue until it is enough. Interruptible: with -ECANCELED there
+ * is no permit. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx,
                                                      uint32_t count, blz_permit *permit);
 
-/* The same on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until it has room for `count` messages: 0 and *permit; -EPIPE: the channel is
+ * closed; -EINVAL: a count of 0, or more than the capacity; -ENOTSUP: the channel is unbounded;
+ * -EDEADLK on a worker. [any thread but a worker]
+ */
 static inline int blz_sender_reserve_wait(const blz_sender *tx, uint32_t count, blz_permit *permit)
 {
     blz_channel_op op;
@@ -208,47 +234,60 @@ static inline int blz_sender_reserve_wait(const blz_sender *tx, uint32_t count, 
 
 /*
  * Sends one message with a permit, which must not be used up. Never fails: a channel that has been
- * closed still takes it, and if there are no receivers any more, it is destroyed. [any thread]
+ * closed still takes the message, and if there are no receivers any more, it is destroyed. [any
+ * thread]
  */
 BLZ_API void blz_permit_send(blz_permit *permit, const void *elem);
 
-/* Gives back what is left of a permit; nothing is left of it then. [any thread] */
+/* Gives back what is left of a permit, which is used up afterwards. [any thread] */
 BLZ_API void blz_permit_release(blz_permit *permit);
 
 /* ---- Receiving ---- */
 
 /*
- * Takes the first message, into *elem: 0; -EAGAIN: there is none (or its sender is still writing);
- * -EPIPE: closed, and there will be none. [any thread]
+ * Takes the first message, into *elem, without waiting: 0; -EAGAIN: there is none, or its sender is
+ * still writing it; -EPIPE: the channel is closed, and there will be none. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_receiver_try_recv(const blz_receiver *rx, void *elem);
 
 /*
- * Awaits a message, into *elem: 0, or -EPIPE. It may be there before the future is polled again:
- * *elem must stay until the future is ready. Interruptible. [task]
+ * Awaits a message, into *elem: 0; -EPIPE: the channel is closed, and there will be none. The
+ * message may be written before the future is polled again: *elem must stay until the future is
+ * ready. Interruptible: with -ECANCELED nothing has been received. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_receiver_recv(blz_channel_op *op, const blz_receiver *rx,
                                                     void *elem);
 
-/* Up to `count` messages, into an array: how many (not 0), or as try_recv. [any thread] */
+/*
+ * Takes up to `count` messages, into an array, without waiting: how many, at least 1; -EAGAIN:
+ * there is none; -EPIPE: the channel is closed, and there will be none. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int64_t blz_receiver_try_recv_many(const blz_receiver *rx, void *elems,
                                                          uint32_t count);
 
 /*
- * Awaits one message and takes those behind it that are there, up to `count`: how many, or -EPIPE.
- * With a count of 0: 0, at once. Interruptible. [task]
+ * Awaits one message and takes those behind it that are there, up to `count`: how many; -EPIPE: the
+ * channel is closed, and there will be none. With a count of 0 the result is 0 at once.
+ * Interruptible: with -ECANCELED nothing has been received. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_receiver_recv_many(blz_channel_op *op, const blz_receiver *rx,
                                                          void *elems, uint32_t count);
 
-/* blz_receiver_recv on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until it has received a message, into *elem: 0; -EPIPE: the channel is closed,
+ * and there will be none; -EDEADLK on a worker. [any thread but a worker]
+ */
 static inline int blz_receiver_recv_wait(const blz_receiver *rx, void *elem)
 {
     blz_channel_op op;
     return (int)blz_wait(blz_receiver_recv(&op, rx, elem));
 }
 
-/* blz_receiver_recv_many on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until it has received one message, and takes those behind it that are there,
+ * up to `count`: how many; -EPIPE: the channel is closed, and there will be none; -EDEADLK on a
+ * worker. [any thread but a worker]
+ */
 static inline int64_t blz_receiver_recv_many_wait(const blz_receiver *rx, void *elems,
                                                   uint32_t count)
 {
@@ -293,7 +332,8 @@ static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
 /* ---- Channels of one type ---- */
 
 /*
- * BLZ_CHANNEL(name, type) defines, for messages of `type` (in place of rc: the results above):
+ * BLZ_CHANNEL(name, type) defines, for messages of `type`, functions with the results of those that
+ * take pointers:
  *
  *     name_sender, name_receiver      handles; .raw is the blz_sender or blz_receiver
  *     name_op                         an operation; a message to be sent is in it

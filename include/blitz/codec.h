@@ -55,7 +55,7 @@ typedef struct blz_codec {
     uint64_t reserved[5];
 } blz_codec;
 
-/* ---- Kinds of framing. `options` may be NULL; all zero means the default ---- */
+/* ---- Kinds of framing. `options` may be NULL; all zero means the default [any thread] ---- */
 
 /*
  * Lines: they end with LF; a CR before it is no part of them. A CR anywhere else is. `max` counts
@@ -106,7 +106,7 @@ typedef struct blz_length_options {
 } blz_length_options;
 BLZ_API BLZ_NODISCARD int blz_codec_length(blz_codec *codec, const blz_length_options *options);
 
-/* ---- Decoding ---- */
+/* ---- Decoding [any thread; one at a time] ---- */
 
 /* What was found in the bytes that were given. */
 typedef struct blz_cut {
@@ -123,13 +123,14 @@ typedef struct blz_cut {
  *     -EBADMSG    a length that cannot be: a varint of more than 64 bits, less than the adjustment
  *
  * Mind `used` whatever the result. After an error, other than one that is skipped, every further
- * call gives the same.
+ * call gives that error again.
  */
 BLZ_API int blz_codec_decode(blz_codec *codec, const void *data, size_t len, blz_cut *cut);
 
 /*
- * At the end of the stream, with the bytes that decode has left: 1: a last record, a line without
- * its end say; 0: there is none; -ENODATA: the end came within a record; and as above.
+ * Looks at the bytes that decode has left at the end of the stream. 1: a last record, a line
+ * without its end say; 0: there is none; -ENODATA: the end came within a record; and the errors of
+ * blz_codec_decode.
  */
 BLZ_API int blz_codec_finish(blz_codec *codec, const void *data, size_t len, blz_cut *cut);
 
@@ -140,13 +141,13 @@ BLZ_API int blz_codec_finish(blz_codec *codec, const void *data, size_t len, blz
  */
 BLZ_API size_t blz_codec_wants(const blz_codec *codec);
 
-/* A buffer of this size has room for every record that is not too long, with all around it. */
+/* The size of a buffer that has room for every record that is not too long, with all around it. */
 BLZ_API size_t blz_codec_room(const blz_codec *codec);
 
-/* Begins a new stream with the same settings. */
+/* Begins a new stream with the settings of the codec. */
 BLZ_API void blz_codec_reset(blz_codec *codec);
 
-/* ---- Encoding ---- */
+/* ---- Encoding [any thread] ---- */
 
 /* What goes around a payload. `tail` is in the codec. */
 typedef struct blz_envelope {
@@ -157,8 +158,8 @@ typedef struct blz_envelope {
 } blz_envelope;
 
 /*
- * What must be sent before and behind a payload so that it is decoded as one record. `prefix` are
- * the `offset` bytes in front of the length; NULL is zeros. 0, or
+ * Says what must be sent before and behind a payload so that it is decoded as one record. `prefix`
+ * are the `offset` bytes in front of the length; NULL is zeros. 0, or
  *
  *     -EMSGSIZE   longer than `max`, or than the length field can say
  *     -EINVAL     no such record can be: it has the delimiter within or across its end; a line ends

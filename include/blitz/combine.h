@@ -4,7 +4,7 @@
  *
  *     blz_select         the first to be ready; fair: no branch is preferred
  *     blz_select_biased  the first to be ready; if several are, the first in the list
- *     blz_race           the same by another name
+ *     blz_race           another name of blz_select_biased
  *     blz_join           all of them
  *     blz_try_join       all of them, unless one fails: then the others are cancelled
  *
@@ -14,10 +14,12 @@
  *         BLZ_AWAIT(self->rc, blz_select(&self->select,
  *                                        blz_tcp_accept(&self->io, &self->ln, &self->conn),
  *                                        blz_interval_tick(&self->beat)));
- *         if (self->rc == 1)
- *             puts("still here");              // the accept has been cancelled, and has ended
  *         if (self->io.future.result >= 0)
- *             serve(&self->conn);              // a connection; perhaps in spite of that
+ *             serve(&self->conn);              // a connection, perhaps although branch 1 was first
+ *         if (self->rc < 0)
+ *             break;                           // this task is cancelled
+ *         if (self->rc == 1)
+ *             puts("still here");
  *     }
  *
  * What they have in common:
@@ -39,7 +41,7 @@
  *     blz_join(&self->join, a, b, c)                   up to 8, copied
  *     blz_join_array(&self->join, self->branches, n)   up to 64; the array stays until it is ready
  *
- * More than 64: -E2BIG, and no branch is started; they end with -E2BIG, too. [task]
+ * With more than 64 the combinator and all of its branches end with -E2BIG, and none is started.
  */
 #ifndef BLITZ_COMBINE_H
 #define BLITZ_COMBINE_H
@@ -52,7 +54,9 @@ BLZ_BEGIN_DECLS
 #define BLZ_BRANCHES_COPIED 8
 #define BLZ_BRANCHES_MAX    64
 
-/* The future of each of them. One may be used for different ones in turn. */
+/* ---- Combinators [task] ---- */
+
+/* The future of a combinator. It may be used again, for any of them, once it is ready. */
 typedef struct blz_branches {
     blz_future future;
     blz_future **list;
@@ -63,7 +67,7 @@ typedef struct blz_branches {
     uint32_t groups;     /* wake groups: of its branches, and of combinators in these */
     uint32_t own_groups; /* of its branches alone */
     uint32_t stride;     /* how many these are; 0: none chosen yet */
-    uint32_t turn;       /* with whom the next round begins */
+    uint32_t turn;       /* the branch with which the next round begins */
     uint8_t owner[32];   /* of each group: in which branch it is */
     blz_future *own[BLZ_BRANCHES_COPIED];
     uint64_t reserved[2];
@@ -74,52 +78,64 @@ typedef blz_branches blz_select_op, blz_race_op, blz_join_op, blz_try_join_op;
 
 /*
  * Awaits the first of several futures to be ready: gives its number, from 0. The others are
- * cancelled and awaited. If several are ready at once each is as likely to be chosen as any other;
- * at the very first poll they are started in random order, and those that have not been when one
- * turns out to be ready are not started.
+ * cancelled and awaited. If several are ready at once each is as likely to be chosen as any other.
+ * At the first poll they are started in random order; when one is ready, those that have not been
+ * started are not.
  *
- * Cancelled from outside: -ECANCELED, or the number of the first branch that ended otherwise.
- * -EINVAL: no branch.
+ * -EINVAL: no branch; -E2BIG: more than 64. Cancelled from outside: -ECANCELED, or the number of
+ * the first branch that ended otherwise.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_select_array(blz_select_op *op, blz_future **branches,
                                                    size_t count);
 
 /*
- * The same in the order of the list: if several are ready at once the first of them is chosen. For
- * branches that matter more than others, such as a request to stop. One that is often ready keeps
- * those behind it waiting, for ever if it always is.
+ * Awaits the first of several futures to be ready: gives its number, from 0. The others are
+ * cancelled and awaited. If several are ready at once the first in the list is chosen. For branches
+ * that matter more than others, such as a request to stop. One that is often ready keeps those
+ * behind it waiting, for ever if it always is.
+ *
+ * -EINVAL: no branch; -E2BIG: more than 64. Cancelled from outside: -ECANCELED, or the number of
+ * the first branch that ended otherwise.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_select_biased_array(blz_select_op *op, blz_future **branches,
                                                           size_t count);
 
-/* blz_select_biased, by the name that says what it is for: who is first? */
+/*
+ * Awaits the first of several futures to be ready, as blz_select_biased_array does: gives its
+ * number, from 0. The others are cancelled and awaited. -EINVAL: no branch; -E2BIG: more than 64.
+ * Cancelled from outside: -ECANCELED, or the number of the first branch that ended otherwise.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_race_array(blz_race_op *op, blz_future **branches,
                                                  size_t count);
 
 /*
  * Awaits all: gives the number of those that ended with an error, so 0 means that all went well.
- * None at all is fine.
+ * The list may be empty. -E2BIG: more than 64.
  *
- * Cancelled from outside: -ECANCELED if any branch ended with that; else as above.
+ * Cancelled from outside: -ECANCELED if any branch ended with that; otherwise the number of those
+ * that ended with an error.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_join_array(blz_join_op *op, blz_future **branches,
                                                  size_t count);
 
 /*
  * Awaits all, as long as they go well: 0. As soon as one ends with an error the others are
- * cancelled and awaited (or not started, if it comes to that at the first poll), and this gives
+ * cancelled and awaited (those that have not been polled yet are not started), and the result is
  * that error; op->first is the number of the branch. If several fail at once it may be any of them.
- * None at all is fine.
+ * The list may be empty. -E2BIG: more than 64.
  *
- * Cancelled from outside: 0 if all went well nevertheless; else the first error that is not
- * -ECANCELED, or that.
+ * Cancelled from outside: 0 if all went well nevertheless; otherwise the first error that is not
+ * -ECANCELED, or -ECANCELED.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_try_join_array(blz_try_join_op *op, blz_future **branches,
                                                      size_t count);
 
 #ifndef __cplusplus
 
-/* The same with the futures as arguments, up to eight: blz_select(&self->op, a, b, c). C only. */
+/*
+ * Combinators that take up to eight futures as arguments: blz_select(&self->op, a, b, c). Results
+ * and errors of the function that takes an array. C only.
+ */
 #define blz_select(op, ...)        BLZ_BRANCHES_(blz_select_array, (op), __VA_ARGS__)
 #define blz_select_biased(op, ...) BLZ_BRANCHES_(blz_select_biased_array, (op), __VA_ARGS__)
 #define blz_race(op, ...)          BLZ_BRANCHES_(blz_race_array, (op), __VA_ARGS__)

@@ -65,8 +65,8 @@ BLZ_API BLZ_NODISCARD int blz_console_new(blz_console **console, blz_rt *rt,
                                           const blz_console_options *options);
 
 /*
- * Starts a console that shows `rt` and ends with it. `address` NULL is the default address. Results
- * as of blz_console_new. [any thread]
+ * Starts a console that shows `rt` and ends with it. `address` NULL is the default address. 0, or
+ * the errors of blz_console_new. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_console_start(blz_rt *rt, const char *address);
 

@@ -19,7 +19,7 @@
  * at once. To connect to a name, blz_tcp_connect (blitz/connect.h) does all of this.
  *
  * A name is 1 to 253 characters (and perhaps a final dot), in labels of 1 to 63, of letters,
- * digits, hyphens and underscores; others are refused before anybody is asked. So is what some
+ * digits, hyphens and underscores; others are refused before a resolver is asked. So is what some
  * resolvers take for an IPv4 address although it does not look like one ("127.1", "0x7f.1"): a name
  * whose last label is a number. International names are written in their xn-- form.
  *
@@ -51,7 +51,7 @@
 
 BLZ_BEGIN_DECLS
 
-/* ---- Lists of addresses ---- */
+/* ---- Lists of addresses [any thread; one at a time] ---- */
 
 /* All zero: empty, with memory from malloc. Belongs to one thread or task at a time. */
 typedef struct blz_addrs {
@@ -61,13 +61,13 @@ typedef struct blz_addrs {
     blz_allocator allocator;
 } blz_addrs;
 
-/* An empty list. `allocator` is copied; NULL is malloc. */
+/* Prepares an empty list. `allocator` is copied; NULL is malloc. */
 BLZ_API void blz_addrs_init(blz_addrs *addrs, const blz_allocator *allocator);
 
-/* Appends a copy. 0 or -ENOMEM. */
+/* Appends a copy of an address: 0; -ENOMEM. */
 BLZ_API BLZ_NODISCARD int blz_addrs_push(blz_addrs *addrs, const blz_addr *addr);
 
-/* Gives the memory back; the list is empty afterwards and can be used again. */
+/* Frees the memory of the list, which is empty afterwards and can be used again. */
 BLZ_API void blz_addrs_free(blz_addrs *addrs);
 
 /*
@@ -82,10 +82,10 @@ BLZ_API int blz_addrs_interleave(blz_addrs *addrs, int first);
 typedef struct blz_lookup_hints blz_lookup_hints;
 
 /*
- * Who is asked for names. `resolve` is called on a thread of the pool, may block, and appends to
- * `addrs` in the order of preference: 0 or a negative errno. `service` is NULL if it is a number:
- * then the ports are set afterwards. It may still run after the task that asked has been cancelled,
- * so `arg` must stay as long as the runtime does.
+ * Answers questions for names. `resolve` is called on a thread of the pool, may block, and appends
+ * to `addrs` in the order of preference: 0 or a negative errno. `service` is NULL if it is a
+ * number: then the ports are set afterwards. It may still run after the task that asked has been
+ * cancelled, so `arg` must stay as long as the runtime does.
  */
 typedef struct blz_resolver {
     int (*resolve)(void *arg, const char *host, const char *service, const blz_lookup_hints *hints,
@@ -115,16 +115,19 @@ typedef struct blz_dns {
 } blz_dns;
 
 /*
- * Looks a name up: the number of addresses, which is not 0, in *addrs, in the order in which they
- * should be tried (RFC 6724). `service` is a port ("443") or a name ("https"); NULL is port 0.
+ * Looks a name up: gives the number of addresses, which is not 0, in *addrs, in the order in which
+ * they should be tried (RFC 6724). `service` is a port ("443") or a name ("https"); NULL is port 0.
  * `hints` may be NULL, and is copied; `host` and `service` must stay until the first poll. *addrs
- * is overwritten: empty, until there is a result. Errors: above. Interruptible: the await ends at
- * once, the resolver goes on by itself and nobody sees what it finds. [task]
+ * is overwritten: empty, until there is a result. Interruptible: the await ends at once with
+ * -ECANCELED; the resolver goes on by itself, and its result is dropped. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_lookup(blz_dns *op, blz_addrs *addrs, const char *host,
                                              const char *service, const blz_lookup_hints *hints);
 
-/* The same for texts that have a length and no final NUL. */
+/*
+ * Looks a name up as blz_lookup does, for texts that have a length and no final NUL: gives the
+ * number of addresses, or the errors of blz_lookup. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_lookup_n(blz_dns *op, blz_addrs *addrs, const char *host,
                                                size_t host_len, const char *service,
                                                size_t service_len, const blz_lookup_hints *hints);

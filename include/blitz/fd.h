@@ -29,7 +29,7 @@
 
 BLZ_BEGIN_DECLS
 
-/* What one waits for, and what is reported. The last two are reported to everyone. */
+/* Events to wait for, and to be reported. The last two are reported to every wait. */
 enum {
     BLZ_FD_READ = 0x1,
     BLZ_FD_PRI = 0x2, /* something out of band */
@@ -101,7 +101,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fd_io(blz_fd_op *op, const blz_fd *handle,
 /* ---- Sets ---- */
 
 /*
- * Many descriptors and one who waits, for libraries that say what they want to know in callbacks:
+ * Many descriptors and one task that waits, for libraries that say in callbacks what to wait for:
  *
  *     static int on_socket(CURL *easy, curl_socket_t fd, int what, void *set, void *cookie)
  *     {
@@ -175,9 +175,10 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fdset_ready(blz_fdset_ready_op *op, blz_fd
 BLZ_API bool blz_fdset_next(blz_fdset *set, blz_fdset_event *event);
 
 /*
- * Takes all out and gives the memory back: 0, and the set is empty. Must be awaited before the set
- * goes, and while the descriptors are still open; awaiting it works in a cancelled task, too. It
- * waits until the kernel has let go of everything, which takes no time. [task]
+ * Takes all descriptors out and frees the memory: 0, and the set is empty. It cannot fail. Must be
+ * awaited before the set's memory is freed, and while the descriptors are still open; it also works
+ * in a cancelled task. It waits until the kernel has let go of everything, which takes no time.
+ * [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fdset_close(blz_fdset_ready_op *op, blz_fdset *set);
 

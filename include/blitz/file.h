@@ -31,6 +31,10 @@
  * end between two pieces with -ECANCELED; `done` of the operation says how many bytes were moved,
  * whatever the result. What a write has reported is in the file; that it survives a crash is what
  * blz_file_sync is for.
+ *
+ * Errors that every operation may give: -EBADF: the handle is empty, or the file is closed; -ENXIO
+ * outside of a task; -ENOMEM or -EAGAIN: no thread can be started; -ECANCELED; and errors of the
+ * system (-EIO, -ENOSPC, ...).
  */
 #ifndef BLITZ_FILE_H
 #define BLITZ_FILE_H
@@ -42,7 +46,7 @@
 
 BLZ_BEGIN_DECLS
 
-/* All zero: none. */
+/* An open file: a handle, which may be copied. All zero: none. */
 typedef struct blz_file {
     void *entry_;
     uint64_t generation_;
@@ -96,7 +100,10 @@ typedef struct blz_open_options {
 BLZ_API BLZ_NODISCARD blz_future *blz_file_open(blz_io *io, blz_file *file, const char *path,
                                                 const blz_open_options *options);
 
-/* The same to write: a new file, or an empty one in the place of what was in it. [task] */
+/*
+ * Opens a file to write: a new file, or an empty one in the place of what was in it; close-on-exec:
+ * 0 and *file. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_create(blz_io *io, blz_file *file, const char *path);
 
 /*
@@ -113,52 +120,91 @@ BLZ_API int blz_file_close(blz_file *file);
  */
 BLZ_API BLZ_NODISCARD int blz_file_from_fd(blz_file *file, blz_rt *rt, blz_sysfd fd);
 
-/* Gives the descriptor back to the caller. -EBUSY: operations are in flight; -EBADF. [any thread]
+/*
+ * Gives the descriptor, which the caller closes; *file is none afterwards. -EBUSY: operations are
+ * in flight; -EBADF. [any thread]
  */
 BLZ_API BLZ_NODISCARD int64_t blz_file_into_fd(blz_file *file);
 
 /* ---- Reading [task] ---- */
 
-/*
- * Reads at the position: the number of bytes, which may be less than `len`; 0 at the end.
- * read_exact goes on until all is there: `len`, or -ENODATA if the file ends before (`done` tells
- * where).
- */
+/* Reads at the position: the number of bytes, which may be less than `len`; 0 at the end. */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_read(blz_io *io, const blz_file *file, void *buf,
                                                 size_t len);
+
+/*
+ * Reads all of `len` bytes at the position: `len`; -ENODATA: the file ends before; `done` says how
+ * many there were.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_read_exact(blz_io *io, const blz_file *file, void *buf,
                                                       size_t len);
+
+/*
+ * Reads at the position into several pieces of memory: the number of bytes, which may be less than
+ * their sum; 0 at the end. The pieces and the array must stay until the future is ready.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_readv(blz_io *io, const blz_file *file,
                                                  const blz_iovec *iov, size_t count);
 
-/* The same at an offset; the position is not used and does not change. -EINVAL: negative. */
+/*
+ * Reads at an offset: the number of bytes, which may be less than `len`; 0 at the end. The position
+ * is not used and does not change. -EINVAL: a negative offset.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_read_at(blz_io *io, const blz_file *file, void *buf,
                                                    size_t len, int64_t offset);
+
+/*
+ * Reads all of `len` bytes at an offset: `len`; -ENODATA: the file ends before; `done` says how
+ * many there were. -EINVAL: a negative offset.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_read_exact_at(blz_io *io, const blz_file *file,
                                                          void *buf, size_t len, int64_t offset);
+
+/*
+ * Reads at an offset into several pieces of memory: the number of bytes, which may be less than
+ * their sum; 0 at the end. -EINVAL: a negative offset.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_readv_at(blz_io *io, const blz_file *file,
                                                     const blz_iovec *iov, size_t count,
                                                     int64_t offset);
 
 /* ---- Writing [task] ---- */
 
-/*
- * Writes at the position: the number of bytes, which may be less than `len`. write_all goes on
- * until all is written: `len`, or an error, and `done` says how much was.
- */
+/* Writes some of it at the position: the number of bytes, which may be less than `len`. */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_write(blz_io *io, const blz_file *file, const void *buf,
                                                  size_t len);
+
+/* Writes all of it at the position: `len`. After an error `done` says how much was written. */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_write_all(blz_io *io, const blz_file *file,
                                                      const void *buf, size_t len);
+
+/*
+ * Writes some of several pieces of memory at the position: the number of bytes, which may be less
+ * than their sum.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_writev(blz_io *io, const blz_file *file,
                                                   const blz_iovec *iov, size_t count);
 
-/* The same at an offset. A file that was opened to append is written at its end all the same. */
+/*
+ * Writes some of it at an offset: the number of bytes, which may be less than `len`. A file that
+ * was opened to append is written at its end all the same. -EINVAL: a negative offset.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_write_at(blz_io *io, const blz_file *file,
                                                     const void *buf, size_t len, int64_t offset);
+
+/*
+ * Writes all of it at an offset: `len`. After an error `done` says how much was written. A file
+ * that was opened to append is written at its end all the same. -EINVAL: a negative offset.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_write_all_at(blz_io *io, const blz_file *file,
                                                         const void *buf, size_t len,
                                                         int64_t offset);
+
+/*
+ * Writes some of several pieces of memory at an offset: the number of bytes, which may be less than
+ * their sum. A file that was opened to append is written at its end all the same. -EINVAL: a
+ * negative offset.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_writev_at(blz_io *io, const blz_file *file,
                                                      const blz_iovec *iov, size_t count,
                                                      int64_t offset);
@@ -166,20 +212,24 @@ BLZ_API BLZ_NODISCARD blz_future *blz_file_writev_at(blz_io *io, const blz_file 
 /* ---- The position ---- */
 
 /*
- * Moves it: `whence` is SEEK_SET, SEEK_CUR or SEEK_END. The new position, -EINVAL, -ESPIPE (a
- * device without one), -EBADF. Not while an operation at the position is in flight. [any thread]
+ * Moves the position: `whence` is SEEK_SET, SEEK_CUR or SEEK_END. Gives the new position; -EINVAL;
+ * -ESPIPE: a device without one; -EBADF. Not while an operation at the position is in flight. [any
+ * thread]
  */
 BLZ_API int64_t blz_file_seek(const blz_file *file, int64_t offset, int whence);
 
 /*
- * It as a stream that is read and written at the position: see blitz/stream.h. Its operations
- * complete when done, as above. [any thread]
+ * The file as a stream that is read and written at the position (blitz/stream.h). Its operations
+ * complete when done. [any thread]
  */
 BLZ_API blz_stream blz_file_stream(const blz_file *file);
 
 /* ---- Size and safety [task] ---- */
 
-/* Makes it that long: what is more is cut off, what is less is filled with zeros. 0 */
+/*
+ * Sets the length of the file: 0. What is behind it is cut off; what is missing is filled with
+ * zeros.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_set_len(blz_io *io, const blz_file *file, int64_t len);
 
 /*
@@ -230,11 +280,11 @@ typedef struct blz_metadata {
     uint64_t reserved[4];
 } blz_metadata;
 
-/* Fills in *out: 0. [task] */
+/* Asks for size, type, times and so on of the file: 0 and *out. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_metadata(blz_io *io, const blz_file *file,
                                                     blz_metadata *out);
 
-/* Changes the permissions. 0; -ENOTSUP: Windows, beyond the permission to write. [task] */
+/* Changes the permissions: 0; -ENOTSUP: Windows, beyond the permission to write. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_set_mode(blz_io *io, const blz_file *file,
                                                     unsigned mode);
 
@@ -242,7 +292,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_file_set_mode(blz_io *io, const blz_file *
 #define BLZ_TIME_NOW  INT64_MAX /* that of the system */
 #define BLZ_TIME_KEEP INT64_MIN /* leave it as it is */
 
-/* Sets when it was read and written last. 0 [task] */
+/* Sets the times of the last read and write (BLZ_TIME_NOW, BLZ_TIME_KEEP): 0. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_set_times(blz_io *io, const blz_file *file,
                                                      int64_t accessed_ns, int64_t modified_ns);
 
@@ -270,9 +320,14 @@ typedef struct blz_file_lock_op {
 BLZ_API BLZ_NODISCARD blz_future *blz_file_lock(blz_file_lock_op *op, const blz_file *file);
 BLZ_API BLZ_NODISCARD blz_future *blz_file_lock_shared(blz_file_lock_op *op, const blz_file *file);
 
-/* The same without waiting: -EAGAIN if another holds it. [task] */
+/*
+ * Locks the open file, exclusive or shared, without waiting: 0; -EAGAIN: another open file holds
+ * it. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_try_lock(blz_io *io, const blz_file *file);
 BLZ_API BLZ_NODISCARD blz_future *blz_file_try_lock_shared(blz_io *io, const blz_file *file);
+
+/* Ends a lock of blz_file_lock and its kin: 0. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_unlock(blz_io *io, const blz_file *file);
 
 BLZ_END_DECLS

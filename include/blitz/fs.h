@@ -16,8 +16,11 @@
  *
  * Each of these is one job for a thread of the blocking pool that does nothing but files, whatever
  * the backend. Paths are strings that end with a zero; they, and all memory given, must stay valid
- * until the operation is ready. Results are negative errors as the system gives them, unless
- * something else is said.
+ * until the operation is ready.
+ *
+ * Errors are those of the system (-ENOENT, -EACCES, -ENOSPC, -EIO, ...), beside those that a
+ * function names. Every operation also gives -ENXIO outside of a task, -ENOMEM or -EAGAIN if there
+ * is no thread and none can be started, and -ECANCELED.
  *
  * FIFOs and sockets are not files here: reading, writing and copying them is -EINVAL at once. (See
  * blitz/pipe.h for FIFOs.)
@@ -60,7 +63,7 @@ typedef struct blz_bytes {
     blz_allocator allocator_;
 } blz_bytes;
 
-/* Gives the memory back; *bytes is none afterwards. None is fine. [any thread] */
+/* Frees the memory; *bytes is none afterwards. To free none does nothing. [any thread] */
 BLZ_API void blz_bytes_free(blz_bytes *bytes);
 
 /* ---- Whole files [task] ---- */
@@ -117,38 +120,45 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fs_copy(blz_fs_op *op, const char *from, c
 
 /* ---- Paths [task] ---- */
 
-/* Fills in *out: 0. The second does not follow a symbolic link. */
+/* Asks for size, type, times and so on of what the path leads to: 0 and *out. */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_metadata(blz_fs_op *op, const char *path,
                                                   blz_metadata *out);
+
+/* Asks for size, type, times and so on, of a symbolic link itself: 0 and *out. */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_link_metadata(blz_fs_op *op, const char *path,
                                                        blz_metadata *out);
 
-/* 1: there is something, 0: there is nothing; or an error, and nothing is known. */
+/* Whether there is something at the path: 1 or 0; after an error that is not known. */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_exists(blz_fs_op *op, const char *path);
 
 /*
- * Change permissions and times, as with files; symbolic links are followed: 0. -ENOTSUP:
- * permissions on Windows, beyond the permission to write.
+ * Changes the permissions, or the times of the last read and write (BLZ_TIME_NOW, BLZ_TIME_KEEP);
+ * symbolic links are followed: 0. -ENOTSUP: permissions on Windows, beyond the permission to write.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_set_mode(blz_fs_op *op, const char *path, unsigned mode);
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_set_times(blz_fs_op *op, const char *path,
                                                    int64_t accessed_ns, int64_t modified_ns);
 
-/* Moves within a file system; `to` is replaced. 0 */
+/*
+ * Moves a file or directory within a file system; `to` is replaced: 0. -EXDEV: another file system.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_rename(blz_fs_op *op, const char *from, const char *to);
 
-/* Removes a file or a symbolic link: 0; -EISDIR. */
+/* Removes a file or a symbolic link: 0; -EISDIR: a directory. */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_remove(blz_fs_op *op, const char *path);
 
 /*
- * Another name for a file; a symbolic link with that text. 0; -EPERM: a file system without them,
- * or Windows without the privilege.
+ * Makes another name for a file; or a symbolic link with the given text: 0. -EEXIST: the name is
+ * taken; -EPERM: a file system without them, or Windows without the privilege.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_hard_link(blz_fs_op *op, const char *path,
                                                    const char *name);
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_symlink(blz_fs_op *op, const char *text, const char *name);
 
-/* The text of a symbolic link; a path without links, "." and "..". Both must be freed. 0 */
+/*
+ * Reads the text of a symbolic link; or the path without links, "." and "..": 0 and *out, which
+ * must be freed.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_read_link(blz_fs_op *op, const char *path, blz_bytes *out);
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_canonicalize(blz_fs_op *op, const char *path,
                                                       blz_bytes *out);
@@ -156,19 +166,26 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fs_canonicalize(blz_fs_op *op, const char 
 /* ---- Directories [task] ---- */
 
 /*
- * Makes a directory: 0. The second makes those above it as well, and one that is there is fine. The
- * mode is that of new ones, before the umask; 0777 as a rule.
+ * Makes a directory: 0; -EEXIST: there is one. The mode is that of new ones, before the umask; 0777
+ * as a rule.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_create_dir(blz_fs_op *op, const char *path, unsigned mode);
+
+/*
+ * Makes a directory and those above it, as far as they are missing: 0. The mode is that of new
+ * ones, before the umask; 0777 as a rule.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_create_dir_all(blz_fs_op *op, const char *path,
                                                         unsigned mode);
 
-/*
- * Removes an empty directory; a directory and all that is in it. 0. Symbolic links are removed, and
- * never followed, whatever others do meanwhile. -ENOTDIR: it is a link, or a file. It goes on until
- * the first error, or a cancellation; what is removed is gone. Each level takes a descriptor.
- */
+/* Removes an empty directory: 0; -ENOTEMPTY; -ENOTDIR: a symbolic link, or a file. */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_remove_dir(blz_fs_op *op, const char *path);
+
+/*
+ * Removes a directory and all that is in it: 0. Symbolic links are removed, and never followed,
+ * whatever others do meanwhile. -ENOTDIR: it is a link, or a file. It goes on until the first
+ * error, or a cancellation; what is removed is gone. Each level takes a descriptor.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_remove_dir_all(blz_fs_op *op, const char *path);
 
 /* A directory that is being listed; belongs to one task. All zero: none. */
@@ -183,11 +200,13 @@ typedef struct blz_dir_entry {
     uint64_t inode;
 } blz_dir_entry;
 
-/*
- * Opens a directory: 0. Then gives its entries one after the other, in no order and without "." and
- * "..": 1 and *entry, or 0 at the end. Many are fetched at a time, so most are ready at once.
- */
+/* Opens a directory, to list it: 0 and *dir; -ENOTDIR. */
 BLZ_API BLZ_NODISCARD blz_future *blz_dir_open(blz_fs_op *op, blz_dir *dir, const char *path);
+
+/*
+ * Gives the entries of a directory one after the other, in no order and without "." and "..": 1 and
+ * *entry, or 0 at the end. Many are fetched at a time, so most are ready at once.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_dir_next(blz_fs_op *op, blz_dir *dir, blz_dir_entry *entry);
 
 /*
@@ -197,21 +216,23 @@ BLZ_API BLZ_NODISCARD blz_future *blz_dir_next(blz_fs_op *op, blz_dir *dir, blz_
  */
 BLZ_API BLZ_NODISCARD int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, blz_sysfd fd);
 
-/* Closes it; not while an operation is in flight. None is fine. [any thread] */
+/*
+ * Closes a directory; not while an operation is in flight. To close none does nothing. [any thread]
+ */
 BLZ_API void blz_dir_close(blz_dir *dir);
 
 /* ---- For a while [task] ---- */
 
 /*
- * A file without a name, to read and write, that is gone when it is closed: 0 and *file. `dir`
- * NULL: the system's directory for such files; on Unix $TMPDIR, or /tmp. A program that has more
- * privileges than its caller ignores $TMPDIR.
+ * Makes a file without a name, to read and write, that is gone when it is closed: 0 and *file.
+ * `dir` NULL: the system's directory for such files; on Unix $TMPDIR, or /tmp. A program that has
+ * more privileges than its caller ignores $TMPDIR.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_temp_file(blz_fs_op *op, blz_file *file, const char *dir);
 
 /*
- * A new directory for this user alone, with a name that begins with `prefix`: 0 and its path, which
- * must be freed. Removing it is the caller's.
+ * Makes a new directory for this user alone, with a name that begins with `prefix`: 0 and its path,
+ * which must be freed. The caller removes it.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_temp_dir(blz_fs_op *op, blz_bytes *path, const char *dir,
                                                   const char *prefix);
@@ -219,7 +240,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fs_temp_dir(blz_fs_op *op, blz_bytes *path
 /* ---- Changes ---- */
 
 /*
- * What is waited for, and what is reported; the last three are reported to everyone. Not every
+ * Changes to wait for, and to be reported; the last three are reported to every watch. Not every
  * system can tell everything: see blz_fs_watch_events.
  */
 enum {
@@ -272,7 +293,7 @@ BLZ_API void blz_fs_watch_close(blz_fs_watch *watch);
 BLZ_API BLZ_NODISCARD blz_future *blz_fs_watch_add(blz_fs_op *op, blz_fs_watch *watch,
                                                    const char *path, uint32_t events);
 
-/* Watches it no more; BLZ_FS_GONE is reported. 0, -ENOENT: no such id. [task] */
+/* Ends the watching of an id; BLZ_FS_GONE is reported. 0; -ENOENT: no such id. [task] */
 BLZ_API int blz_fs_watch_remove(blz_fs_watch *watch, int id);
 
 /*

@@ -4,8 +4,8 @@
  *
  * A future is a struct that begins with a blz_future. It is polled until it is ready; then its
  * result is valid and it is not polled again. Nothing is allocated: the struct lives in the frame
- * of whoever awaits it. Most code never polls by hand, it writes async functions (blitz/async.h);
- * but a hand-written poll function is the same thing:
+ * of the function that awaits it. Most code never polls by hand but writes async functions
+ * (blitz/async.h). A poll function can also be written by hand:
  *
  *     struct countdown { blz_future future; int left; };
  *
@@ -102,7 +102,7 @@ typedef struct blz_future_ops {
     const char *file; /* source of the lines in `line`, or NULL */
     blz_poll (*poll)(blz_future *self, blz_cx *cx);
     void (*cancel)(blz_future *self, blz_cx *cx); /* NULL: cancels the child */
-    /* Says what the future waits for, for diagnostics: blitz/wait_info.h. NULL: its child. */
+    /* Describes what it waits for, for dumps and consoles: blitz/wait_info.h. NULL: its child. */
     void (*describe_wait)(const blz_future *self, struct blz_wait_info *info);
 } blz_future_ops;
 
@@ -143,7 +143,7 @@ struct blz_cx {
     uint32_t answered;  /* and those whose combinators have looked at that */
 };
 
-/* Ends a poll function: stores the result and says ready. */
+/* Ends a poll function: stores the result and returns BLZ_READY. [task] */
 static inline blz_poll blz_future_done(blz_future *self, int64_t result)
 {
     self->result = result;
@@ -231,19 +231,29 @@ BLZ_API void blz_future_cancel(blz_future *future, blz_cx *cx);
 
 /* ---- Small futures ---- */
 
-/* Ready with a value. */
+/*
+ * A future that is ready at its first poll, with `value` as its result. [any thread; awaited in a
+ * task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_ready(blz_future *op, int64_t value);
 
 /*
- * Never ready; ends when cancelled. Interruptible. For a task that waits for its cancellation: a
- * poll function that returns BLZ_PENDING and keeps no waker is a panic in debug builds.
+ * A future that is never ready by itself; it ends when it is cancelled, with -ECANCELED. For a task
+ * that waits for its cancellation: a poll function that returns BLZ_PENDING and keeps no waker is a
+ * panic in debug builds. [any thread; awaited in a task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_pending(blz_future *op);
 
-/* Lets other tasks run, and the I/O driver look for events. */
+/*
+ * Lets other tasks run, and the I/O driver look for events: 0, or -ECANCELED. [any thread; awaited
+ * in a task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_yield(blz_future *op);
 
-/* Calls fn(arg) at its first poll, and is ready with what it returns. */
+/*
+ * The future of blz_lazy_init, which calls fn(arg) at its first poll and is ready with the result
+ * of that call. [any thread; awaited in a task]
+ */
 typedef struct blz_lazy {
     blz_future future;
     int64_t (*fn)(void *arg);
@@ -251,7 +261,10 @@ typedef struct blz_lazy {
 } blz_lazy;
 BLZ_API BLZ_NODISCARD blz_future *blz_lazy_init(blz_lazy *op, int64_t (*fn)(void *arg), void *arg);
 
-/* Awaits `inner`, and is ready with fn(arg, its result). */
+/*
+ * The future of blz_map_init, which awaits `inner` and is ready with the result of fn(arg, result
+ * of inner). [any thread; awaited in a task]
+ */
 typedef struct blz_map {
     blz_future future;
     int64_t (*fn)(void *arg, int64_t result);
@@ -261,8 +274,9 @@ BLZ_API BLZ_NODISCARD blz_future *blz_map_init(blz_map *op, blz_future *inner,
                                                int64_t (*fn)(void *arg, int64_t result), void *arg);
 
 /*
- * Awaits `inner`, then the future that fn(arg, its result) returns; NULL ends with that result.
- * The second future may live where the first one did.
+ * The future of blz_then_init, which awaits `inner` and then the future that fn(arg, result of
+ * inner) returns. If fn returns NULL, it ends with the result of `inner`. The second future may
+ * live where the first one did. [any thread; awaited in a task]
  */
 typedef struct blz_then {
     blz_future future;
@@ -275,8 +289,9 @@ BLZ_API BLZ_NODISCARD blz_future *blz_then_init(blz_then *op, blz_future *inner,
 
 /*
  * A future on the heap: for recursion, and for children whose type the frame does not know. The
- * memory is the runtime's and is given back when the box is ready. Made by BLZ_BOX (blitz/async.h)
- * or by copying a prepared frame; without memory the box is ready with -ENOMEM.
+ * memory is the runtime's and is freed when the box is ready. It is made by BLZ_BOX (blitz/async.h)
+ * or by blz_box_init, which copies a prepared frame. Without memory the box is ready with -ENOMEM.
+ * [task]
  */
 typedef struct blz_box {
     blz_future future;

@@ -10,17 +10,18 @@
  *     BLZ_AWAIT(self->rc, send_all(&self->io, shared));    // other tasks run meanwhile
  *     blz_mutex_unlock(&mutex);
  *
- * Threads that are no workers may lock it, too. A task that locks it twice waits for itself.
+ * Threads that are no workers may lock it with blz_mutex_lock_wait. A task that locks it twice
+ * deadlocks.
  *
- * Who waits does so in a line. The first in it is woken when the mutex is unlocked, and until it
- * has come, others may go ahead: a mutex that is taken and released all the time need not stand
- * still until a task is scheduled. This is bounded: the first in line is passed at most
- * BLZ_MUTEX_PASSES times in all, and if it comes and finds the mutex taken, then the next unlock
- * hands the mutex over to it. So who has k others in front of it waits for at most
- * (k + 1) * (BLZ_MUTEX_PASSES + 1) unlocks.
+ * Tasks and threads that wait form a queue. An unlock wakes the first in the queue. Until that one
+ * runs, others may lock the mutex ahead of it, so that a mutex under contention does not stand
+ * still until a task is scheduled. This is bounded: the first in the queue is passed at most
+ * BLZ_MUTEX_PASSES times in all, and if it runs and finds the mutex locked, then the next unlock
+ * hands the mutex over to it. So a task with k others in front of it waits for at most (k + 1) *
+ * (BLZ_MUTEX_PASSES + 1) unlocks.
  *
- * The mutex belongs to nobody in particular: it may be unlocked by another task or thread than the
- * one that locked it. What came before an unlock has happened for who locks next.
+ * The mutex has no owner: another task or thread than the one that locked it may unlock it. What
+ * was done before an unlock is seen by the task or thread that locks it next.
  *
  * The struct is the caller's. It may be freed when it is neither held nor waited for, also by a
  * task that has just locked it, though the unlock before has not returned yet: an unlock does not
@@ -43,7 +44,7 @@ typedef struct blz_mutex {
     uint32_t holder; /* the lower half of the number of the task that locked it; for consoles */
 } blz_mutex;
 
-/* How often the first in line may be passed. */
+/* How often the first in the queue may be passed. */
 #define BLZ_MUTEX_PASSES 64
 
 /* clang-format off */
@@ -58,19 +59,22 @@ typedef struct blz_mutex_op {
     blz_waiter waiter;
 } blz_mutex_op;
 
-/* Makes it unlocked. [any thread] */
+/* Makes the mutex unlocked. No task or thread may hold it or wait for it. [any thread] */
 BLZ_API void blz_mutex_init(blz_mutex *mutex);
 
-/* Locks if it can be had at once: 0, or -EAGAIN. [any thread] */
+/* Locks the mutex if that is possible without waiting: 0, or -EAGAIN. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_mutex_try_lock(blz_mutex *mutex);
 
 /*
- * Awaits the mutex: 0. Interruptible: a cancelled one does not have it, unless it had been handed
- * over before: then it ends with 0.
+ * Awaits the mutex: 0. Interruptible: with -ECANCELED it is not locked. If the mutex had been
+ * handed over before the cancellation, the result is 0 and it is locked. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_mutex_lock(blz_mutex_op *op, blz_mutex *mutex);
 
-/* The same, for a thread that may sleep. -EDEADLK on a worker. [any thread but a worker] */
+/*
+ * Blocks this thread until it has locked the mutex: 0; -EDEADLK on a worker. [any thread but a
+ * worker]
+ */
 static inline int64_t blz_mutex_lock_wait(blz_mutex *mutex)
 {
     blz_mutex_op op;
@@ -78,10 +82,10 @@ static inline int64_t blz_mutex_lock_wait(blz_mutex *mutex)
     return blz_wait(blz_mutex_lock(&op, mutex));
 }
 
-/* Unlocks, and wakes who is first in line. Aborts if it was not locked. [any thread] */
+/* Unlocks the mutex, and wakes the first in the queue. Aborts if it was not locked. [any thread] */
 BLZ_API void blz_mutex_unlock(blz_mutex *mutex);
 
-/* Whether somebody holds it at this moment. [any thread] */
+/* Whether the mutex is locked at this moment. [any thread] */
 BLZ_API bool blz_mutex_is_locked(const blz_mutex *mutex);
 
 BLZ_END_DECLS

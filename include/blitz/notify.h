@@ -14,9 +14,9 @@
  *     }
  *
  * It holds at most one permit. blz_notify_one gives it to the task that has waited longest, or
- * stores it for the next that comes; a second one that nobody fetches changes nothing. So one
- * consumer may look first and wait then, as above, and misses nothing. Several consumers must
- * *enable* their wait before they look, because two permits do not add up:
+ * stores it for the next that comes; a second notification while a permit is stored changes
+ * nothing. So one consumer may look first and wait then, as above, and misses nothing. Several
+ * consumers must *enable* their wait before they look, because two permits do not add up:
  *
  *     for (;;) {
  *         self->next = blz_notify_await(&self->wait, &ready);
@@ -69,18 +69,21 @@ typedef struct blz_notify_op {
     uint64_t reserved[2];
 } blz_notify_op;
 
-/* No permit, nobody waits. [any thread] */
+/* Prepares a notify that holds no permit. [any thread] */
 BLZ_API void blz_notify_init(blz_notify *notify);
 
-/* Wakes the task that has waited longest, or stores a permit. One atomic operation. [any thread] */
+/*
+ * Wakes the task that has waited longest, or stores a permit if none waits. One atomic operation.
+ * [any thread]
+ */
 BLZ_API void blz_notify_one(blz_notify *notify);
 
-/* The same for the task that came last. [any thread] */
+/* Wakes the task that began to wait last, or stores a permit if none waits. [any thread] */
 BLZ_API void blz_notify_last(blz_notify *notify);
 
 /*
- * Wakes all that wait at this moment, and nobody who comes later; a stored permit stays. Waiting
- * begins with the first poll, or with blz_notify_enable. [any thread]
+ * Wakes all tasks that wait at this moment, and none that begins to wait later; a stored permit
+ * stays. Waiting begins with the first poll, or with blz_notify_enable. [any thread]
  */
 BLZ_API void blz_notify_all(blz_notify *notify);
 
@@ -88,8 +91,8 @@ BLZ_API void blz_notify_all(blz_notify *notify);
 BLZ_API int blz_notify_try_await(blz_notify *notify);
 
 /*
- * Awaits a notification: 0. Interruptible: -ECANCELED, and the notification, if it came at the
- * same time, goes to another; or 0 if that was one for all. [task]
+ * Awaits a notification: 0. Interruptible: -ECANCELED. A notification that came at the same time
+ * goes to another task; if it was one for all, the result is 0. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_notify_await(blz_notify_op *op, blz_notify *notify);
 
@@ -100,7 +103,10 @@ BLZ_API BLZ_NODISCARD blz_future *blz_notify_await(blz_notify_op *op, blz_notify
  */
 BLZ_API bool blz_notify_enable(blz_notify_op *op);
 
-/* Gives up an enabled wait that is not awaited; what it has been given is passed on. */
+/*
+ * Gives up an enabled wait that is not awaited. A notification that it has received is passed on to
+ * another task, or stored. [any thread]
+ */
 BLZ_API void blz_notify_disable(blz_notify_op *op);
 
 /* Blocks this thread until it is notified: 0. -EDEADLK on a worker. [any thread but a worker] */

@@ -16,7 +16,7 @@
  * after blz_oneshot_init. Its memory must stay until the sender is through: until the value has
  * been received, the receiver has seen -EPIPE, or blz_oneshot_close has returned true. Where sender
  * and receiver do not know how long the other one lives, blz_oneshot_new makes a channel on the
- * heap with a handle for each: whoever is last frees it.
+ * heap with a handle for each: the side that ends last frees it.
  *
  * A value that has been sent is received even if the channel is closed afterwards: data first.
  */
@@ -27,11 +27,11 @@
 
 BLZ_BEGIN_DECLS
 
-/* The fields are the library's. */
+/* A channel for one value, in memory of the program. The fields are the library's. */
 typedef struct blz_oneshot {
     uint64_t state;
     int64_t value;
-    blz_waker receiver, sender; /* who waits */
+    blz_waker receiver, sender; /* of the side that waits */
 } blz_oneshot;
 
 /* What waits for a oneshot: one for each side. */
@@ -50,32 +50,38 @@ typedef struct blz_oneshot_op {
         }                   \
     }
 
-/* Makes it empty, to be used once more. [any thread] */
+/* Makes the channel empty, to be used once more. [any thread] */
 BLZ_API void blz_oneshot_init(blz_oneshot *channel);
 
 /* ---- the sender ---- */
 
 /*
- * Sends: 0, or -EPIPE if the receiver has closed, and the value is still the caller's. Afterwards
- * the sender does not touch the channel any more. Sending twice aborts with a sentence where it is
- * noticed. [any thread]
+ * Sends the value: 0; -EPIPE: the receiver has closed, and the value is still the caller's.
+ * Afterwards the sender does not touch the channel any more. Sending twice aborts with a sentence
+ * where it is noticed. [any thread]
  */
 BLZ_API int blz_oneshot_send(blz_oneshot *channel, int64_t value);
 
-/* Gives up without a value: the receiver gets -EPIPE. In place of blz_oneshot_send. [any thread] */
+/*
+ * Gives up without a value: the receiver gets -EPIPE. Called in place of blz_oneshot_send. [any
+ * thread]
+ */
 BLZ_API void blz_oneshot_drop(blz_oneshot *channel);
 
 /* Whether the receiver has closed. [any thread, before sending] */
 BLZ_API bool blz_oneshot_is_closed(const blz_oneshot *channel);
 
 /*
- * Awaits that the receiver closes: 0; the sender then drops or sends all the same. One at a time,
- * and never at the moment of sending: that aborts with a sentence. Interruptible; the channel is
- * as it was. [task, before sending]
+ * Awaits that the receiver closes: 0; the sender must still drop or send. Only one such wait at a
+ * time, and never at the moment of sending: that aborts with a sentence. Interruptible: with
+ * -ECANCELED the channel is as it was. [task, before sending]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_oneshot_closed(blz_oneshot_op *op, blz_oneshot *channel);
 
-/* The same on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until the receiver closes: 0; the sender must still drop or send. -EDEADLK on
+ * a worker. [any thread but a worker, before sending]
+ */
 static inline int blz_oneshot_closed_wait(blz_oneshot *channel)
 {
     blz_oneshot_op op;
@@ -85,55 +91,64 @@ static inline int blz_oneshot_closed_wait(blz_oneshot *channel)
 /* ---- the receiver ---- */
 
 /*
- * Awaits the value: 0 and *value (which may be NULL), or -EPIPE if the sender dropped. One at a
- * time. Interruptible: a cancelled receive leaves the channel as it was, and may be repeated; who
- * does not want to closes. On a closed channel it waits for the sender, and gives -EPIPE as soon as
- * that is through: await it shielded before the memory goes. [task]
+ * Awaits the value: 0 and *value (value may be NULL); -EPIPE: the sender dropped. Only one receive
+ * at a time. Interruptible: a receive that ends with -ECANCELED leaves the channel as it was, and
+ * may be repeated, or the receiver closes. On a closed channel it waits for the sender, and gives
+ * -EPIPE as soon as that is through: await it shielded before the memory is freed. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_oneshot_recv(blz_oneshot_op *op, blz_oneshot *channel,
                                                    int64_t *value);
 
-/* The same on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until the value is there: 0 and *value (value may be NULL); -EPIPE: the sender
+ * dropped; -EDEADLK on a worker. [any thread but a worker]
+ */
 static inline int blz_oneshot_recv_wait(blz_oneshot *channel, int64_t *value)
 {
     blz_oneshot_op op;
     return (int)blz_wait(blz_oneshot_recv(&op, channel, value));
 }
 
-/* 0 and *value, -EAGAIN: not yet, -EPIPE: never. [any thread] */
+/*
+ * Takes the value without waiting: 0 and *value; -EAGAIN: it has not been sent yet; -EPIPE: it
+ * never will be. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_oneshot_try_recv(blz_oneshot *channel, int64_t *value);
 
 /*
- * Closes: a later send gets -EPIPE, and whoever awaits blz_oneshot_closed is woken. True: the
- * sender is through, its value (if it sent one) can be received, and the memory may go. [any
- * thread]
+ * Closes the channel for the receiver: a later send gets -EPIPE, and a wait of blz_oneshot_closed
+ * ends. True: the sender is through, its value (if it sent one) can be received, and the memory may
+ * be freed. [any thread]
  */
 BLZ_API bool blz_oneshot_close(blz_oneshot *channel);
 
 /* ---- with handles ---- */
 
 /*
- * Each handle is moved, not copied: a call that ends it leaves NULL in it. On a handle that has
- * ended, sending and receiving give -EBADF, dropping does nothing.
+ * The handle of the sender. Each handle is moved, not copied: a call that ends it leaves NULL in
+ * it. On a handle that has ended, sending and receiving give -EBADF, dropping does nothing.
  */
 typedef struct blz_oneshot_sender {
     blz_oneshot *channel;
 } blz_oneshot_sender;
 
-/* The receiver's; in the same way. */
+/* The handle of the receiver; moved, not copied, and NULL once it has ended. */
 typedef struct blz_oneshot_receiver {
     blz_oneshot *channel;
 } blz_oneshot_receiver;
 
 /*
- * Makes a channel with a handle for each side. 0 or -ENOMEM. The allocator may be NULL (malloc);
- * it must outlive both handles. [any thread]
+ * Makes a channel on the heap with a handle for each side: 0; -ENOMEM. The allocator may be NULL
+ * (malloc); it must outlive both handles. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_oneshot_new(blz_oneshot_sender *sender,
                                           blz_oneshot_receiver *receiver,
                                           const blz_allocator *allocator);
 
-/* As blz_oneshot_send; ends the handle. [any thread] */
+/*
+ * Sends the value and ends the handle: 0; -EPIPE: the receiver has closed, and the value is still
+ * the caller's; -EBADF: the handle has ended. [any thread]
+ */
 static inline int blz_oneshot_sender_send(blz_oneshot_sender *sender, int64_t value)
 {
     blz_oneshot *channel = sender->channel;
@@ -142,7 +157,7 @@ static inline int blz_oneshot_sender_send(blz_oneshot_sender *sender, int64_t va
     return channel ? blz_oneshot_send(channel, value) : -EBADF;
 }
 
-/* As blz_oneshot_drop; ends the handle. [any thread] */
+/* Gives up without a value and ends the handle: the receiver gets -EPIPE. [any thread] */
 static inline void blz_oneshot_sender_drop(blz_oneshot_sender *sender)
 {
     blz_oneshot *channel = sender->channel;
@@ -153,31 +168,40 @@ static inline void blz_oneshot_sender_drop(blz_oneshot_sender *sender)
 }
 
 /*
- * Closes and ends the handle; no receive is pending. A value that has been sent and not received is
- * forgotten: if it owns something, close first and receive it. [any thread]
+ * Closes and ends the handle; no receive may be pending. A value that has been sent and not
+ * received is lost: if it owns something, close first and receive it. [any thread]
  */
 BLZ_API void blz_oneshot_receiver_drop(blz_oneshot_receiver *receiver);
 
-/* As the functions without `sender` or `receiver` in their names. */
+/*
+ * Awaits that the receiver closes: 0; -EBADF: the handle has ended. Interruptible: with -ECANCELED
+ * the channel is as it was. [task, before sending]
+ */
 static inline BLZ_NODISCARD blz_future *blz_oneshot_sender_closed(blz_oneshot_op *op,
                                                                   blz_oneshot_sender *sender)
 {
     return blz_oneshot_closed(op, sender->channel);
 }
 
-/* As blz_oneshot_closed_wait. [any thread but a worker] */
+/*
+ * Blocks this thread until the receiver closes: 0; -EBADF: the handle has ended; -EDEADLK on a
+ * worker. [any thread but a worker, before sending]
+ */
 static inline int blz_oneshot_sender_closed_wait(blz_oneshot_sender *sender)
 {
     return blz_oneshot_closed_wait(sender->channel);
 }
 
-/* As blz_oneshot_is_closed; true if the handle has ended. [any thread] */
+/* Whether the receiver has closed, or the handle has ended. [any thread] */
 static inline bool blz_oneshot_sender_is_closed(const blz_oneshot_sender *sender)
 {
     return !sender->channel || blz_oneshot_is_closed(sender->channel);
 }
 
-/* As blz_oneshot_recv. [task] */
+/*
+ * Awaits the value: 0 and *value (value may be NULL); -EPIPE: the sender dropped; -EBADF: the
+ * handle has ended. Interruptible: a receive that ends with -ECANCELED may be repeated. [task]
+ */
 static inline BLZ_NODISCARD blz_future *blz_oneshot_receiver_recv(blz_oneshot_op *op,
                                                                   blz_oneshot_receiver *receiver,
                                                                   int64_t *value)
@@ -185,20 +209,30 @@ static inline BLZ_NODISCARD blz_future *blz_oneshot_receiver_recv(blz_oneshot_op
     return blz_oneshot_recv(op, receiver->channel, value);
 }
 
-/* As blz_oneshot_recv_wait. [any thread but a worker] */
+/*
+ * Blocks this thread until the value is there: 0 and *value (value may be NULL); -EPIPE: the sender
+ * dropped; -EBADF: the handle has ended; -EDEADLK on a worker. [any thread but a worker]
+ */
 static inline int blz_oneshot_receiver_recv_wait(blz_oneshot_receiver *receiver, int64_t *value)
 {
     return blz_oneshot_recv_wait(receiver->channel, value);
 }
 
-/* As blz_oneshot_try_recv; -EBADF: the handle has ended. [any thread] */
+/*
+ * Takes the value without waiting: 0 and *value; -EAGAIN: it has not been sent yet; -EPIPE: it
+ * never will be; -EBADF: the handle has ended. [any thread]
+ */
 static inline BLZ_NODISCARD int blz_oneshot_receiver_try_recv(blz_oneshot_receiver *receiver,
                                                               int64_t *value)
 {
     return receiver->channel ? blz_oneshot_try_recv(receiver->channel, value) : -EBADF;
 }
 
-/* As blz_oneshot_close; true if the handle has ended. [any thread] */
+/*
+ * Closes the channel for the receiver, whose handle stays: a later send gets -EPIPE. True: the
+ * sender is through, its value (if it sent one) can be received; also if the handle has ended. [any
+ * thread]
+ */
 static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
 {
     return !receiver->channel || blz_oneshot_close(receiver->channel);

@@ -18,8 +18,8 @@
  * size below which a computation goes on serially: as long as enough branches of a thread wait for
  * others to take them, it calls the rest itself. A fork that others may take costs two or three
  * nanoseconds: it is only noted by its own thread, and shown to others when it is the first one,
- * or when one of them has nothing to do. Those who compute for a few microseconds at a time hardly
- * ever disturb another thread.
+ * or when one of them has nothing to do. A computation of a few microseconds hardly ever disturbs
+ * another thread.
  *
  * A computation enters the pool by blz_pool_run, from any thread; a thread that has many of them
  * becomes a guest (blz_pool_enter). Within it every function gets a context, the blz_par of the
@@ -30,7 +30,7 @@
  * comes to wait for one of them it is ended by a panic.
  *
  * Leaving a function between a fork and its unfork in any other way (longjmp, a C++ exception) is
- * not allowed: somebody may be at work on the job in its frame.
+ * not allowed: another thread may be at work on the job in its frame.
  */
 #ifndef BLITZ_PAR_H
 #define BLITZ_PAR_H
@@ -60,7 +60,7 @@ struct blz_par_job {
     int64_t index;  /* of its place among the jobs of its thread */
     uint32_t latch; /* from here on only written once the job is shown to others */
     uint32_t owner;
-    uint64_t claim; /* who has taken it */
+    uint64_t claim; /* the thread that has taken it */
     uint32_t isolated;
 };
 
@@ -90,7 +90,7 @@ typedef enum blz_par_wait_mode {
 typedef enum blz_pool_spin {
     BLZ_POOL_SPIN_SHORT, /* a few microseconds; not at all if it was last woken in vain */
     BLZ_POOL_SPIN_NEVER, /* sleeps at once: the least CPU time */
-    BLZ_POOL_SPIN_LONG,  /* some hundred microseconds: work that comes meanwhile wakes nobody */
+    BLZ_POOL_SPIN_LONG,  /* some hundred microseconds: work that comes meanwhile wakes no thread */
 } blz_pool_spin;
 
 /* All zero: the defaults. */
@@ -130,7 +130,7 @@ BLZ_API int blz_pool_free(blz_pool *pool);
 BLZ_API unsigned blz_pool_threads(const blz_pool *pool);
 
 /*
- * A pool with the default options, made by whoever asks first and never freed; a forked child that
+ * The pool with the default options, made at the first call and never freed; a forked child that
  * asks gets one of its own. NULL: it cannot be made. [any thread]
  */
 BLZ_API blz_pool *blz_pool_default(void);
@@ -150,7 +150,7 @@ typedef struct blz_par_stats {
     uint64_t reserved[8];
 } blz_par_stats;
 
-/* [any thread] */
+/* Reads the counters of a pool. [any thread] */
 BLZ_API void blz_pool_stats(const blz_pool *pool, blz_par_stats *out);
 
 /* ---- computations ---- */
@@ -191,16 +191,22 @@ BLZ_API int blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg);
  */
 BLZ_API BLZ_NODISCARD blz_par *blz_pool_enter(blz_pool *pool);
 
-/* With nothing forked that is not unforked. NULL: does nothing. [the thread that entered] */
+/*
+ * Leaves the pool. Every fork must have been unforked first. NULL: does nothing. [the thread that
+ * entered]
+ */
 BLZ_API void blz_pool_leave(blz_par *par);
 
 /* The number of the thread, below blz_pool_indices. [in a computation] */
 BLZ_API unsigned blz_par_index(const blz_par *par);
 
-/* How many numbers there are: for each thread, and for each guest that there can be. */
+/*
+ * How many numbers there are: one for each thread, and one for each guest that there can be. [any
+ * thread]
+ */
 BLZ_API unsigned blz_pool_indices(const blz_pool *pool);
 
-/* The pool. [in a computation] */
+/* The pool in which the computation runs. [in a computation] */
 BLZ_API blz_pool *blz_par_pool(const blz_par *par);
 
 /*
@@ -223,7 +229,9 @@ BLZ_API void blz_par_isolated(blz_par *par, blz_par_fn fn, void *arg);
 #define blz_par_load_(p)       __atomic_load_n((p), __ATOMIC_RELAXED)
 #define blz_par_store_(p, v)   __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define blz_par_release_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-/* The library's own light fence is internal; the inline code of programs needs one in this header. */
+/*
+ * The library's own light fence is internal; the inline code of programs needs one in this header.
+ */
 #define blz_par_light_fence_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #endif
 
@@ -234,9 +242,8 @@ BLZ_API BLZ_COLD void blz_par_refuel_(blz_par *par, blz_par_job *job);
 BLZ_API BLZ_COLD bool blz_par_reclaim_(blz_par *par, blz_par_job *job, blz_par_wait_mode waiting);
 
 /*
- * From now on the job may be run by another thread, which calls `run` for it. Each fork needs its
- * unfork, by the same function call, the last one first; the job must live until then.
- * [in a computation]
+ * Lets another thread run the job, by a call of `run`, from now on. Each fork needs its unfork, by
+ * the same function call, the last one first; the job must live until then. [in a computation]
  */
 BLZ_PAR_INLINE_ void blz_par_fork(blz_par *par, blz_par_job *job, blz_par_job_fn run)
 {
@@ -255,7 +262,12 @@ BLZ_PAR_INLINE_ void blz_par_fork(blz_par *par, blz_par_job *job, blz_par_job_fn
     }
 }
 
-/* As blz_par_unfork, but waits in that way. */
+/*
+ * Takes the job of the last fork back, and waits in the given way if another thread has taken it.
+ * True: no thread has taken it, and none will; the caller does what is to be done. False: it has
+ * been run by another thread, to its end, and what that wrote is seen by the caller. [in a
+ * computation]
+ */
 BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork_with(blz_par *par, blz_par_job *job,
                                                        blz_par_wait_mode waiting)
 {
@@ -273,7 +285,7 @@ BLZ_PAR_INLINE_ BLZ_NODISCARD bool blz_par_unfork_with(blz_par *par, blz_par_job
 }
 
 /*
- * Takes the job of the last fork back. True: nobody has taken it, and nobody will; the caller does
+ * Takes the job of the last fork back. True: no thread has taken it, and none will; the caller does
  * what is to be done. False: it has been run by another thread, to its end, and what that wrote is
  * seen by the caller. [in a computation]
  */

@@ -9,8 +9,10 @@
  *         ...                                               // found
  *     rc = is_zero_count(par, n, v, &zeros, NULL);
  *
- * A search ends as soon as its answer is known: nobody begins to look behind the first match that
- * was found, in front of the last one, or anywhere once any is known.
+ * A search ends as soon as its answer is known: no thread begins to look behind the first match
+ * that was found, in front of the last one, or anywhere once any is known.
+ *
+ * Errors: a search fails only with the error of the cancellation in its options.
  */
 #ifndef BLITZ_PAR_FIND_H
 #define BLITZ_PAR_FIND_H
@@ -37,7 +39,10 @@ BLZ_API BLZ_NODISCARD int blz_par_find(blz_par *par, size_t n, blz_par_which whi
                                        blz_par_predicate_fn predicate, void *arg, size_t *index,
                                        const blz_par_options *options);
 
-/* blz_par_find for the first. [in a computation] */
+/*
+ * Finds the lowest i below n for which the predicate holds: 0 and *index, which is n if there is
+ * none. [in a computation]
+ */
 static inline BLZ_NODISCARD int blz_par_find_first(blz_par *par, size_t n,
                                                    blz_par_predicate_fn predicate, void *arg,
                                                    size_t *index, const blz_par_options *options)
@@ -45,7 +50,10 @@ static inline BLZ_NODISCARD int blz_par_find_first(blz_par *par, size_t n,
     return blz_par_find(par, n, BLZ_PAR_FIRST, predicate, arg, index, options);
 }
 
-/* blz_par_find for the last. [in a computation] */
+/*
+ * Finds the highest i below n for which the predicate holds: 0 and *index, which is n if there is
+ * none. [in a computation]
+ */
 static inline BLZ_NODISCARD int blz_par_find_last(blz_par *par, size_t n,
                                                   blz_par_predicate_fn predicate, void *arg,
                                                   size_t *index, const blz_par_options *options)
@@ -53,7 +61,10 @@ static inline BLZ_NODISCARD int blz_par_find_last(blz_par *par, size_t n,
     return blz_par_find(par, n, BLZ_PAR_LAST, predicate, arg, index, options);
 }
 
-/* blz_par_find for any. [in a computation] */
+/*
+ * Finds any i below n for which the predicate holds: 0 and *index, which is n if there is none. It
+ * need not be the same each time. [in a computation]
+ */
 static inline BLZ_NODISCARD int blz_par_find_any(blz_par *par, size_t n,
                                                  blz_par_predicate_fn predicate, void *arg,
                                                  size_t *index, const blz_par_options *options)
@@ -61,11 +72,15 @@ static inline BLZ_NODISCARD int blz_par_find_any(blz_par *par, size_t n,
     return blz_par_find(par, n, BLZ_PAR_ANY, predicate, arg, index, options);
 }
 
-/* Whether the predicate holds for one index at least; for all of them; for how many. */
+/* Whether the predicate holds for one index at least: 0 and *result. [in a computation] */
 BLZ_API BLZ_NODISCARD int blz_par_any(blz_par *par, size_t n, blz_par_predicate_fn predicate,
                                       void *arg, bool *result, const blz_par_options *options);
+
+/* Whether the predicate holds for all indices: 0 and *result. [in a computation] */
 BLZ_API BLZ_NODISCARD int blz_par_all(blz_par *par, size_t n, blz_par_predicate_fn predicate,
                                       void *arg, bool *result, const blz_par_options *options);
+
+/* For how many indices the predicate holds: 0 and *result. [in a computation] */
 BLZ_API BLZ_NODISCARD int blz_par_count(blz_par *par, size_t n, blz_par_predicate_fn predicate,
                                         void *arg, size_t *result, const blz_par_options *options);
 
@@ -77,7 +92,10 @@ BLZ_API BLZ_NODISCARD int blz_par_count(blz_par *par, size_t n, blz_par_predicat
  */
 typedef size_t (*blz_par_search_fn)(size_t begin, size_t end, bool from_the_back, void *arg);
 
-/* As blz_par_find. [in a computation] */
+/*
+ * Finds the first, the last or any match, by a function that looks through ranges: 0 and *index,
+ * which is n if there is none. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which which,
                                           blz_par_search_fn search_block, void *arg, size_t *index,
                                           const blz_par_options *options);

@@ -20,6 +20,8 @@
  *
  * A body that returns a negative error ends the loop: no further part is begun, those that are
  * under way are waited for, and the loop returns the error that came first.
+ *
+ * Errors of every loop are those of its body, and the error of the cancellation in its options.
  */
 #ifndef BLITZ_PAR_FOR_H
 #define BLITZ_PAR_FOR_H
@@ -39,10 +41,10 @@ typedef struct blz_par_cancel {
     uint32_t reserved[3];
 } blz_par_cancel;
 
-/* Cancels, with a negative error (-ECANCELED, ...). The first one stays. [any thread] */
+/* Cancels, with a negative error (-ECANCELED, ...). The first error stays. [any thread] */
 BLZ_API void blz_par_cancel_set(blz_par_cancel *cancel, int error);
 
-/* 0: not cancelled; otherwise the error. [any thread] */
+/* The error with which it has been cancelled; 0: it has not been. [any thread] */
 BLZ_API int blz_par_cancel_code(const blz_par_cancel *cancel);
 
 /* ---- options ---- */
@@ -61,16 +63,16 @@ typedef struct blz_par_options {
 typedef int (*blz_par_range_fn)(blz_par *par, size_t begin, size_t end, void *arg);
 
 /*
- * Calls the body with ranges that make up [0, n), each index once. 0; the first error of a body;
- * the error of the cancellation. When it returns no thread is in the body any more.
- * [in a computation]
+ * Calls the body with ranges that make up [0, n), each index once. 0; the first error of a body; or
+ * the error of the cancellation. When it returns no thread is in the body any more. [in a
+ * computation]
  */
 BLZ_API BLZ_NODISCARD int blz_par_for(blz_par *par, size_t n, blz_par_range_fn body, void *arg,
                                       const blz_par_options *options);
 
 /*
- * The same for one index at a time, inlined: defines a function
- * int name(blz_par *, size_t n, type *ctx, const blz_par_options *).
+ * Defines a parallel loop over one index at a time, with its body inlined: int name(blz_par *,
+ * size_t n, type *ctx, const blz_par_options *).
  *
  *     BLZ_PAR_DEFINE_FOR(add, struct vectors, v, i, v->sum[i] = v->a[i] + v->b[i];)
  *
@@ -115,15 +117,16 @@ typedef int (*blz_par_tile_fn)(blz_par *par, const blz_par_tile *tile, void *arg
 
 /*
  * Calls the body with tiles that make up rows x cols, each cell once; the longer side of a tile is
- * halved. options->grain counts cells. Otherwise as blz_par_for. [in a computation]
+ * halved. options->grain counts cells. 0; the first error of a body; or the error of the
+ * cancellation. [in a computation]
  */
 BLZ_API BLZ_NODISCARD int blz_par_for_2d(blz_par *par, size_t rows, size_t cols,
                                          blz_par_tile_fn body, void *arg,
                                          const blz_par_options *options);
 
 /*
- * The same for one cell at a time, row y and column x, inlined: defines a function
- * int name(blz_par *, size_t rows, size_t cols, type *ctx, const blz_par_options *).
+ * Defines a parallel loop over one cell at a time, row y and column x, with its body inlined: int
+ * name(blz_par *, size_t rows, size_t cols, type *ctx, const blz_par_options *).
  *
  *     BLZ_PAR_DEFINE_FOR_2D(turn, struct images, m, y, x, m->out[x][y] = m->in[y][x];)
  */
@@ -161,13 +164,14 @@ BLZ_API BLZ_NODISCARD int blz_par_map(blz_par *par, void *out, size_t out_size, 
                                       size_t in_size, size_t n, blz_par_map_fn fn, void *arg,
                                       const blz_par_options *options);
 
-/* Copies of *value into each of the n elements of that size in bytes. [in a computation] */
+/* Copies *value into each of the n elements of that size in bytes. [in a computation] */
 BLZ_API BLZ_NODISCARD int blz_par_fill(blz_par *par, void *out, size_t size, size_t n,
                                        const void *value, const blz_par_options *options);
 
 /*
- * The same with the types known, inlined: defines
- * int name(blz_par *, out_type *out, const in_type *in, size_t n, const blz_par_options *).
+ * Defines a parallel loop that makes each element of one array from that of another, with the types
+ * known and the function inlined: int name(blz_par *, out_type *out, const in_type *in, size_t n,
+ * const blz_par_options *).
  *
  *     BLZ_PAR_DEFINE_MAP(square_roots, double, float, x, sqrt(x))
  */
@@ -190,7 +194,7 @@ BLZ_API BLZ_NODISCARD int blz_par_fill(blz_par *par, void *out, size_t size, siz
         return name##_all_(par_, n_, &arrays_, options_);                                      \
     }
 
-/* ---- chunks, zip, enumerate, chain: bodies over other shapes ---- */
+/* ---- chunks, zip, enumerate, chain: bodies over other shapes [any thread] ---- */
 
 /*
  * Zip and enumerate need nothing: a body has the index, and uses it for as many arrays as it likes.
@@ -233,7 +237,7 @@ typedef struct blz_par_piece {
     size_t next;
 } blz_par_piece;
 
-/* The next piece of [begin, end), or false. */
+/* Gives the next piece of [begin, end), or false: there is none. */
 static inline bool blz_par_chain_next(blz_par_piece *p, const size_t *lens, size_t nr, size_t begin,
                                       size_t end)
 {

@@ -18,9 +18,10 @@
  * threads: also sums of floats have the same bits. (To have groups in the order of their keys, sort
  * the firsts.)
  *
- * Options, errors, cancellation and `arg` are as in par_scan.h; all may give -ENOMEM. They need
- * memory for a while: for a few bytes with each element, and up to 80 for each one that is
- * distinct.
+ * Options, cancellation and `arg` are as in par_scan.h. They need memory for a while: for a few
+ * bytes with each element, and up to 80 for each one that is distinct.
+ *
+ * Errors of every function: -ENOMEM, and the error of the cancellation in its options.
  */
 #ifndef BLITZ_PAR_GROUP_H
 #define BLITZ_PAR_GROUP_H
@@ -91,11 +92,19 @@ BLZ_BEGIN_DECLS
 typedef uint64_t (*blz_par_hash_fn)(const void *x, void *arg);
 typedef bool (*blz_par_same_fn)(const void *a, const void *b, void *arg);
 
-/* The same for elements of `size` bytes. [in a computation] */
+/*
+ * Numbers the groups of equal elements, of `size` bytes each: ids[i] is the group of in[i],
+ * firsts[g] the index of the first element of group g, *nr the number of groups. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_group(blz_par *par, const void *in, size_t n, size_t size,
                                         uint32_t *ids, size_t *firsts, size_t *nr,
                                         blz_par_hash_fn hash, blz_par_same_fn same, void *arg,
                                         const blz_par_options *options);
+
+/*
+ * Copies the first of each group of equal elements, of `size` bytes each, to out, in the order in
+ * which they come; *nr is their number. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_distinct(blz_par *par, const void *in, size_t n, size_t size,
                                            void *out, size_t *nr, blz_par_hash_fn hash,
                                            blz_par_same_fn same, void *arg,
@@ -145,7 +154,11 @@ BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, const uint32_t *ids,
         return blz_par_group_(par, &grouping, nr, options);                                     \
     }
 
-/* The same for keys and values of any size; op puts a value to a sum. [in a computation] */
+/*
+ * Puts all values of equal keys together, for keys and values of any size: for each distinct key,
+ * in the order of their coming, the key, and its values put together by op in the order of their
+ * coming; *nr is the number of keys. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_reduce_by_key(blz_par *par, const void *keys, size_t key_size,
                                                 const void *values, size_t value_size, size_t n,
                                                 void *out_keys, void *out_values, size_t *nr,
@@ -156,9 +169,9 @@ BLZ_API BLZ_NODISCARD int blz_par_reduce_by_key(blz_par *par, const void *keys, 
 /* ---- shuffling ---- */
 
 /*
- * Puts the elements into a random order: every one of them is equally likely. The same seed gives
- * the same order for the same n, whatever the number of threads. After an error the elements are
- * all there, in some order. [in a computation]
+ * Puts the elements into a random order: all orders are equally likely. A seed gives one order for
+ * each n, whatever the number of threads. After an error the elements are all there, in some order.
+ * [in a computation]
  */
 BLZ_API BLZ_NODISCARD int blz_par_shuffle(blz_par *par, void *data, size_t n, size_t size,
                                           uint64_t seed, const blz_par_options *options);

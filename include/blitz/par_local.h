@@ -40,14 +40,17 @@ typedef struct blz_par_local {
 enum { BLZ_PAR_LOCAL_HEAD_ = 16 };
 
 /*
- * Items of `size` bytes, aligned to 16, on cache lines of their own. make is called for each thread
- * when it first asks; NULL: an item is 0. 0; -ENOMEM; -EINVAL: size 0, or far too large.
- * [any thread]
+ * Prepares items of `size` bytes, aligned to 16, on cache lines of their own, one for each thread
+ * of the pool. make is called for each thread when it first asks; NULL: an item is 0. 0; -ENOMEM;
+ * -EINVAL: size 0, or far too large. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_par_local_init(blz_par_local *local, blz_pool *pool, size_t size,
                                              blz_par_make_fn make, void *arg);
 
-/* Nothing may use it any more. What an item refers to is the caller's to free, before. */
+/*
+ * Frees the items. Nothing may use them any more. What an item refers to must be freed by the
+ * caller before. [any thread]
+ */
 BLZ_API void blz_par_local_free(blz_par_local *local);
 
 /* The library's: the thread has no item yet. */
@@ -62,8 +65,10 @@ static inline void *blz_par_local_get(blz_par_local *local, blz_par *par)
     return blz_likely(*slot) ? slot + BLZ_PAR_LOCAL_HEAD_ : blz_par_local_make_(local, index);
 }
 
-/* The item after that one, of those that were made; NULL: the first; gives NULL after the last.
- * [after the computations] */
+/*
+ * The item after the given one, of those that were made; NULL: the first. Gives NULL after the
+ * last. [any thread, after the computations]
+ */
 BLZ_API void *blz_par_local_next(const blz_par_local *local, const void *item);
 
 BLZ_END_DECLS

@@ -13,13 +13,13 @@
  * identity; accumulators of neighbouring parts are combined, the left one first. So combining must
  * be associative, need not be commutative, and the identity must change nothing.
  *
- * Where the parts begin depends on who had time. With integers that makes no difference; sums
- * of floating-point numbers differ in their last bits from call to call. The deterministic forms
- * give the same bits for the same n and elements always, for any number of threads, and cost a
- * little more.
+ * Where the parts begin depends on which threads had time. With integers that makes no difference;
+ * sums of floating-point numbers differ in their last bits from call to call. The deterministic
+ * forms give the same bits for the same n and elements always, for any number of threads, and cost
+ * a little more.
  *
- * Errors and cancellation are as with blz_par_for. The result is then unspecified, but is there:
- * every accumulator that was begun has been combined, so nothing that they hold is lost.
+ * Errors are those of the callbacks and of the cancellation. The result is then unspecified, but is
+ * there: every accumulator that was begun has been combined, so nothing that they hold is lost.
  */
 #ifndef BLITZ_PAR_REDUCE_H
 #define BLITZ_PAR_REDUCE_H
@@ -50,7 +50,9 @@ BLZ_API BLZ_NODISCARD int blz_par_reduce(blz_par *par, size_t n, const blz_par_r
                                          void *arg, void *result, const blz_par_options *options);
 
 /*
- * The same, cut and combined in a way that depends on n alone (and not on options->grain).
+ * Folds [0, n) into *result, cut and combined in a way that depends on n alone (and not on
+ * options->grain), so that sums of floats always have the same bits. 0; the first error of fold or
+ * combine; the error of the cancellation; -ENOMEM, only if an accumulator has more than 64 bytes.
  * [in a computation]
  */
 BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
@@ -177,8 +179,8 @@ enum { BLZ_PAR_STREAM_ = 512, BLZ_PAR_ROWS_ = 16 };
 typedef int (*blz_par_compare_fn)(const void *a, const void *b, void *arg);
 
 /*
- * The index of the smallest (greatest) of n elements of that size in bytes, of equal ones the
- * first; n if there is none. Results as blz_par_for. [in a computation]
+ * Finds the smallest (greatest) of n elements of that size in bytes, of equal ones the first: 0 and
+ * *index, which is n if there is no element; or the error of the cancellation. [in a computation]
  */
 BLZ_API BLZ_NODISCARD int blz_par_min(blz_par *par, const void *base, size_t size, size_t n,
                                       blz_par_compare_fn compare, void *arg, size_t *index,
@@ -188,8 +190,9 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t siz
                                       const blz_par_options *options);
 
 /*
- * The same, inlined, by a key: defines name_min and name_max(par, n, ctx, index, options). The key
- * is an expression of ctx and i, whose type is compared by <.
+ * Defines the search for the smallest and the greatest element by a key, inlined: name_min and
+ * name_max(par, n, ctx, index, options). The key is an expression of ctx and i, whose type is
+ * compared by <.
  *
  *     BLZ_PAR_DEFINE_EXTREMES(by_age, int, const struct person, people, i, people[i].age)
  *
@@ -257,8 +260,9 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t siz
     }
 
 /*
- * The same by a comparison: defines name_min and name_max(par, n, ctx, index, options). The
- * condition is one of ctx, i and j: whether element i is less than element j.
+ * Defines the search for the smallest and the greatest element by a comparison, inlined: name_min
+ * and name_max(par, n, ctx, index, options). The condition is one of ctx, i and j: whether element
+ * i is less than element j.
  *
  *     BLZ_PAR_DEFINE_EXTREMES_BY(by_name, const struct person, people, i, j,
  *                                strcmp(people[i].name, people[j].name) < 0)

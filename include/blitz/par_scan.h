@@ -27,10 +27,12 @@
  * Elements may have no bytes (size 0). Then only their number counts: callbacks get pointers that
  * are not to be read, and nothing is written.
  *
- * All take options as in par_for.h, where `grain` is the number of elements in a block, and return
- * 0, or a negative error: of a callback (the first), of the cancellation, -ENOMEM where that is
- * said. After an error the outputs hold anything; no thread works on them any more. One thread
+ * All take options as in par_for.h, where `grain` is the number of elements in a block. One thread
  * needs no more time than the plain loop.
+ *
+ * Errors of every function: the first error of a callback, the error of the cancellation, and
+ * -ENOMEM where that is said. After an error the contents of the outputs are undefined; no thread
+ * works on them any more.
  */
 #ifndef BLITZ_PAR_SCAN_H
 #define BLITZ_PAR_SCAN_H
@@ -93,7 +95,11 @@ BLZ_BEGIN_DECLS
 /* *sum = *sum op *x. */
 typedef void (*blz_par_op_fn)(void *sum, const void *x, void *arg);
 
-/* The same for elements of `size` bytes. -ENOMEM for large elements only. [in a computation] */
+/*
+ * Scans elements of `size` bytes. Inclusive: out[i] is in[0] op in[1] ... op in[i]. Exclusive:
+ * out[i] is *first op in[0] ... op in[i - 1], and *total (unless NULL) is what would come next. out
+ * may be in. -ENOMEM for large elements only. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_scan_inclusive(blz_par *par, const void *in, size_t n,
                                                  size_t size, void *out, blz_par_op_fn op,
                                                  void *arg, const blz_par_options *options);
@@ -180,26 +186,46 @@ typedef int (*blz_par_keep_fn)(const void *x, void *arg);
 /* 1: equal; 0; or a negative error. */
 typedef int (*blz_par_equal_fn)(const void *a, const void *b, void *arg);
 
-/* The same for elements of `size` bytes. [in a computation] */
+/*
+ * Copies the elements of `size` bytes that are kept to out; *nr is their number. The order is
+ * preserved. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_filter(blz_par *par, const void *in, size_t n, size_t size,
                                          void *out, size_t *nr, blz_par_keep_fn keep, void *arg,
                                          const blz_par_options *options);
+
+/*
+ * Writes the indices of the elements that are kept to out; *nr is their number. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_filter_index(blz_par *par, const void *in, size_t n, size_t size,
                                                size_t *out, size_t *nr, blz_par_keep_fn keep,
                                                void *arg, const blz_par_options *options);
+
+/*
+ * Copies the elements that are kept to out, and the others to `rest`, or, if that is NULL, behind
+ * those that are kept; *nr is the number of those kept. The order is preserved. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_partition(blz_par *par, const void *in, size_t n, size_t size,
                                             void *out, void *rest, size_t *nr, blz_par_keep_fn keep,
                                             void *arg, const blz_par_options *options);
+
+/*
+ * Copies the elements that are not equal to the one before them to out; *nr is their number. [in a
+ * computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_unique(blz_par *par, const void *in, size_t n, size_t size,
                                          void *out, size_t *nr, blz_par_equal_fn equal, void *arg,
                                          const blz_par_options *options);
 
-/* A filter whose answers are known: keeps in[i] where flags[i]. [in a computation] */
+/*
+ * Copies in[i] to out where flags[i] is true; *nr is their number. The order is preserved. [in a
+ * computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_pack(blz_par *par, const void *in, size_t n, size_t size,
                                        const bool *flags, void *out, size_t *nr,
                                        const blz_par_options *options);
 
-/* The indices at which flags[i]. [in a computation] */
+/* Writes the indices i where flags[i] is true to out; *nr is their number. [in a computation] */
 BLZ_API BLZ_NODISCARD int blz_par_pack_index(blz_par *par, const bool *flags, size_t n, size_t *out,
                                              size_t *nr, const blz_par_options *options);
 
@@ -212,8 +238,8 @@ typedef struct blz_par_slice {
 } blz_par_slice;
 
 /*
- * Where each of the arrays begins in the whole: offsets has nr + 1 elements, the last one is the
- * length of all. [in a computation]
+ * Computes where each of the arrays begins in the whole: offsets has nr + 1 elements, the last one
+ * is the length of all. [in a computation]
  */
 BLZ_API BLZ_NODISCARD int blz_par_offsets(blz_par *par, const blz_par_slice *slices, size_t nr,
                                           size_t *offsets, const blz_par_options *options);
@@ -276,7 +302,10 @@ BLZ_API BLZ_NODISCARD int blz_par_scatter(blz_par *par, const void *in, size_t n
 /* The bucket of an element, or a negative error. */
 typedef int64_t (*blz_par_bucket_fn)(const void *x, void *arg);
 
-/* The same for elements of `size` bytes. [in a computation] */
+/*
+ * Counts elements of `size` bytes by their buckets: counts[k], k < nr, becomes the number of
+ * elements whose bucket is k. -ERANGE: a bucket is not below nr. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_histogram(blz_par *par, const void *in, size_t n, size_t size,
                                             size_t *counts, size_t nr, blz_par_bucket_fn bucket,
                                             void *arg, const blz_par_options *options);

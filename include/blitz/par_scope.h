@@ -46,7 +46,7 @@ struct blz_par_tasks_ {
     struct blz_par_tasks_ *outer;
 };
 
-/* In the frame of who waits for the tasks; all of it is the library's business. */
+/* A scope, in the frame of the function that waits for the tasks. All fields are the library's. */
 typedef struct blz_par_scope {
     struct blz_par_tasks_ tasks;
     blz_par *owner;
@@ -54,34 +54,39 @@ typedef struct blz_par_scope {
     uint32_t latch;
     int32_t code;
     uint32_t isolated;
-    uint64_t claim; /* one of those who have some */
+    uint64_t claim; /* one of the threads that have some */
     bool waiting;
     bool is_root;
     uint64_t reserved[4];
 } blz_par_scope;
 
-/* Scopes of a thread end in the reverse order, each in the function call that began it. */
+/*
+ * Begins a scope. Scopes of a thread end in the reverse order, each in the function call that began
+ * it. [in a computation]
+ */
 BLZ_API void blz_par_scope_begin(blz_par *par, blz_par_scope *scope);
 
 /*
- * Waits until all tasks are done, running those that nobody else has taken; what they wrote is seen
- * by the caller. 0, or the error of the scope. Each begun scope is ended. [who began it]
+ * Waits until all tasks are done, running those that no other thread has taken; what they wrote is
+ * seen by the caller. 0, or the error of the scope, such as -ECANCELED. Each begun scope must be
+ * ended. [in a computation: by the function that began the scope]
  */
 BLZ_API int blz_par_scope_end(blz_par *par, blz_par_scope *scope);
 
 /*
- * fn(par, arg) is called once before the scope ends, by any thread of the pool. Tasks that stay
- * with this thread begin in reverse order, the last one first: then memory that was just written is
- * still at hand. 0; -ENOMEM, or the error of the scope: the task is not taken. [in the scope: who
- * began it, or a task of it]
+ * Spawns a task: fn(par, arg) is called once before the scope ends, by any thread of the pool.
+ * Tasks that stay with this thread begin in reverse order, the last one first: then memory that was
+ * just written is still in the cache. 0; -ENOMEM, or the error of the scope: the task is not taken.
+ * [in a computation: by the function that began the scope, or a task of it]
  */
 BLZ_API BLZ_NODISCARD int blz_par_spawn(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn,
                                         void *arg);
 
 /*
- * The same, but such tasks begin in the order in which they were spawned, after the others. Threads
- * that ask for some are offered the oldest; if they come too late, these are the last to begin.
- * [in the scope]
+ * Spawns a task that begins in the order of spawning, after those of blz_par_spawn. Threads that
+ * ask for some are offered the oldest; if they come too late, these are the last to begin. 0;
+ * -ENOMEM, or the error of the scope: the task is not taken. [in a computation: by the function
+ * that began the scope, or a task of it]
  */
 BLZ_API BLZ_NODISCARD int blz_par_spawn_fifo(blz_par *par, blz_par_scope *scope, blz_par_task_fn fn,
                                              void *arg);
@@ -89,7 +94,10 @@ BLZ_API BLZ_NODISCARD int blz_par_spawn_fifo(blz_par *par, blz_par_scope *scope,
 /* Ends the scope with a negative error, if it has none yet. [any thread, while it is not ended] */
 BLZ_API void blz_par_scope_cancel(blz_par_scope *scope, int error);
 
-/* 0, or the error: for long tasks, to give up early. [any thread, while it is not ended] */
+/*
+ * The error of the scope, or 0: for long tasks, to give up early. It cannot fail. [any thread,
+ * while it is not ended]
+ */
 BLZ_API int blz_par_scope_code(const blz_par_scope *scope);
 
 /* ---- other ways to share ---- */
@@ -102,20 +110,23 @@ typedef struct blz_par_call {
 
 /*
  * Calls all of them, possibly in several threads at the same time, and returns when all have
- * returned. BLZ_PAR_JOIN(par, {f, a}, {g, b}, {h, c}) is the same. [in a computation]
+ * returned. BLZ_PAR_JOIN(par, {f, a}, {g, b}, {h, c}) makes the array. [in a computation]
  */
 BLZ_API void blz_par_join_n(blz_par *par, const blz_par_call *calls, size_t count);
 
-/* blz_par_join_n with the calls as arguments. [in a computation] */
+/*
+ * Calls all functions that are arguments by blz_par_join_n: BLZ_PAR_JOIN(par, {f, a}, {g, b}). [in
+ * a computation]
+ */
 #define BLZ_PAR_JOIN(par, ...)                                 \
     blz_par_join_n((par), (const blz_par_call[]){__VA_ARGS__}, \
                    sizeof((const blz_par_call[]){__VA_ARGS__}) / sizeof(blz_par_call))
 
 /*
- * For who waits for another thread of the same computation in a way that the library does not see:
- * shows others the jobs that they might take, and runs one of theirs. False: there was none, or it
- * may not be begun here: in an isolated region, or with less than a quarter of the stack left.
- * [in a computation]
+ * Shows other threads the jobs that they might take, and runs one of theirs. For a thread that
+ * waits for another thread of the computation in a way that the library does not see. False: there
+ * was no job, or it may not be begun here: in an isolated region, or with less than a quarter of
+ * the stack left. [in a computation]
  */
 BLZ_API bool blz_par_yield(blz_par *par);
 

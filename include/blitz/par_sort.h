@@ -13,20 +13,20 @@
  * The macros compile the comparison into the sort; the functions call it, which takes two to five
  * times as long.
  *
- * Whatever the input is (sorted, reversed, sorted parts, few different values, chosen by somebody
- * who wishes us ill) it takes time of the order of n log n, and of n for the simple cases. A sort
- * needs memory for another n elements and 2 n bytes; an array of at most a few kilobytes, or one
- * that is sorted already, needs none. A sort that need not be stable, and a radix sort of numbers
- * alone, need a few megabytes for each thread at most, if the elements have 4 to 64 bytes;
- * when there is no memory at all they work in place, more slowly.
+ * Whatever the input is (sorted, reversed, sorted parts, few different values, chosen by an
+ * attacker) it takes time of the order of n log n, and of n for the simple cases. A sort needs
+ * memory for another n elements and 2 n bytes; an array of at most a few kilobytes, or one that is
+ * sorted already, needs none. A sort that need not be stable, and a radix sort of numbers alone,
+ * need a few megabytes for each thread at most, if the elements have 4 to 64 bytes; when there is
+ * no memory at all they work in place, more slowly.
  *
  * A comparison says whether *a must come before *b. If it contradicts itself the order is
  * unspecified, but each element is there once. It must not change anything, and is called by
  * several threads at once, also for copies of elements elsewhere in memory.
  *
- * All of these return 0; -ENOMEM, with the array as it was; -EINVAL, for elements of no bytes; or
- * the error of the cancellation, with the elements in some order (the output of a merge has all of
- * them, too). When they return no thread works on the array any more.
+ * Errors of every function: -ENOMEM, with the array as it was; -EINVAL: elements of no bytes; the
+ * error of the cancellation, with the elements in some order (the output of a merge also has all of
+ * them). When they return no thread works on the array any more.
  *
  * A cancellation is looked at before each part: it ends a sort within the time that a thread needs
  * for one pass over what it has.
@@ -89,8 +89,8 @@ BLZ_BEGIN_DECLS
     }
 
 /*
- * The same for keys that `<` compares: an expression of `const type *it` (and `void *arg`), which
- * is evaluated at each comparison.
+ * Defines the functions of BLZ_PAR_DEFINE_SORT for keys that `<` compares: an expression of `const
+ * type *it` (and `void *arg`), which is evaluated at each comparison.
  */
 #define BLZ_PAR_DEFINE_SORT_BY_KEY(name, type, key_type, key)         \
     BLZ_SORT_DEFINED_ key_type name##_key_(const type *it, void *arg) \
@@ -156,10 +156,12 @@ typedef int (*blz_par_compare_fn)(const void *a, const void *b, void *arg);
 /* The key of an element. */
 typedef uint64_t (*blz_par_key_fn)(const void *element, void *arg);
 
-/* Sorts n elements of `size` bytes. [in a computation] */
+/* Sorts n elements of `size` bytes, not stably. [in a computation] */
 BLZ_API BLZ_NODISCARD int blz_par_sort(blz_par *par, void *v, size_t n, size_t size,
                                        blz_par_compare_fn compare, void *arg,
                                        const blz_par_options *options);
+
+/* Sorts n elements of `size` bytes; equal ones stay in their order. [in a computation] */
 BLZ_API BLZ_NODISCARD int blz_par_stable_sort(blz_par *par, void *v, size_t n, size_t size,
                                               blz_par_compare_fn compare, void *arg,
                                               const blz_par_options *options);
@@ -176,8 +178,10 @@ BLZ_API BLZ_NODISCARD int blz_par_merge(blz_par *par, const void *a, size_t na, 
                                         blz_par_compare_fn compare, void *arg,
                                         const blz_par_options *options);
 
-/* The element that a sort would put at k to that place, none greater before it, none less behind
- * it. Also -EINVAL: k is not less than n. [in a computation] */
+/*
+ * Moves the element that a sort would put at k to that place, with none greater before it and none
+ * less behind it. -EINVAL: k is not less than n. [in a computation]
+ */
 BLZ_API BLZ_NODISCARD int blz_par_kth(blz_par *par, void *v, size_t n, size_t size, size_t k,
                                       blz_par_compare_fn compare, void *arg,
                                       const blz_par_options *options);
@@ -205,7 +209,7 @@ BLZ_API BLZ_NODISCARD int blz_par_radix_sort(blz_par *par, void *v, size_t n, si
                                              const blz_par_options *options);
 
 #define BLZ_PAR_RADIX_SORT_(suffix, type, key)                                     \
-    /* [in a computation] */                                                       \
+    /* Sorts numbers of one type stably, by their bits. [in a computation] */      \
     static inline int blz_par_radix_sort_##suffix(blz_par *par, type *v, size_t n, \
                                                   const blz_par_options *options)  \
     {                                                                              \

@@ -25,8 +25,8 @@
  *         BLZ_END(self->rc);
  *     }
  *
- * The buffer begins small and grows with the bytes that come, never with a length that somebody
- * has sent: who sends four bytes that announce a gigabyte has cost the memory of four bytes. It is
+ * The buffer begins small and grows with the bytes that come, never with a length that the peer has
+ * sent: four bytes that announce a gigabyte cost the memory of four bytes. It is
  * never larger than the longest record that the codec allows and what is around it, and is small
  * again after a long one. For a buffer of a fixed size see blz_reader_record in blitz/bufio.h.
  */
@@ -54,13 +54,14 @@ typedef struct blz_records {
 BLZ_API BLZ_NODISCARD int blz_records_init(blz_records *records, blz_stream stream,
                                            const blz_codec *codec, const blz_allocator *allocator);
 
-/* Gives the memory back. The stream is not closed. All zero is fine. [any thread] */
+/* Frees the memory. The stream is not closed. All zero is allowed. [any thread] */
 BLZ_API void blz_records_free(blz_records *records);
 
 /*
- * The next record that is in the buffer: 1 and *record, which is valid until `more` is awaited; 0:
- * none is, await blz_records_more. Errors are those of blz_codec_decode, and at the end of the
- * stream of blz_codec_finish: -EMSGSIZE, -EBADMSG, -ENODATA. Does not wait.
+ * Takes the next record that is in the buffer: 1 and *record, which is valid until `more` is
+ * awaited; 0: none is, await blz_records_more. -EMSGSIZE, -EBADMSG and -ENODATA are the errors of
+ * blz_codec_decode, and at the end of the stream of blz_codec_finish. Does not wait. [any thread;
+ * one at a time]
  */
 BLZ_API int blz_records_take(blz_records *records, blz_view *record);
 
@@ -71,7 +72,10 @@ BLZ_API int blz_records_take(blz_records *records, blz_view *record);
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_records_more(blz_records *records);
 
-/* Bytes behind the last record that was taken, for another protocol; freed by blz_records_free. */
+/*
+ * The bytes behind the last record that was taken, for another protocol; blz_records_free frees
+ * them. [any thread; one at a time]
+ */
 BLZ_API blz_view blz_records_rest(const blz_records *records);
 
 /* ---- Writing ---- */

@@ -89,27 +89,34 @@ typedef struct blz_options {
 } blz_options;
 
 /*
- * Creates a runtime. `options` may be NULL. The workers start with the first task. 0, -ENOMEM,
- * -EINVAL (an option makes no sense), or what the system says. [any thread]
+ * Creates a runtime. `options` may be NULL. The workers start with the first task. 0; -ENOMEM;
+ * -EINVAL: an option makes no sense; or an error of the system. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_rt_new(blz_rt **rt, const blz_options *options);
 
 /*
- * Shuts down: new tasks are refused, all tasks are cancelled and run to their end until
- * `grace_ns` has passed (negative: without limit); then shields are overridden, for a second time
- * as long. After them the blocking pool: what is queued there is cancelled, what runs has as much
- * time once more. 0, or -ETIMEDOUT if tasks (they are in the dump) or jobs did not end even so.
- * -EDEADLK on a worker or in a job. May be called again. [any thread but a worker]
+ * Shuts down: new tasks are refused, all tasks are cancelled and run to their end until `grace_ns`
+ * has passed (negative: without limit); then shields are overridden, for a second time as long.
+ * After the tasks the blocking pool: jobs that are queued there are cancelled, jobs that run have
+ * as much time once more. 0; -ETIMEDOUT: tasks (they are in the dump) or jobs did not end even so;
+ * -EDEADLK on a worker or in a job; -EOWNERDEAD: in a forked child. May be called again. [any
+ * thread but a worker]
  */
 BLZ_API BLZ_NODISCARD int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns);
 
 /*
- * Shuts down (see options.shutdown_ns) and frees the runtime. On -ETIMEDOUT the tasks and jobs that
- * did not end are leaked on purpose, with all they use. NULL is fine. [any thread but a worker]
+ * Shuts down (see options.shutdown_ns) and frees the runtime: 0. -ETIMEDOUT: tasks and jobs that
+ * did not end are leaked on purpose, with all they use. -EDEADLK on a worker or in a job: nothing
+ * is freed. NULL is allowed. [any thread but a worker]
  */
 BLZ_API BLZ_NODISCARD int blz_rt_free(blz_rt *rt);
 
-/* Creates, runs one task with this thread as worker 0, shuts down, returns its result. */
+/*
+ * Creates a runtime, runs one task with this thread as worker 0, shuts the runtime down and frees
+ * it; gives the task's result. -EDEADLK on a worker; -EINVAL: options.embedded, or an option makes
+ * no sense; -ENOMEM, or an error of the system; -ETIMEDOUT: the result was not negative, but tasks
+ * or jobs did not end (blz_rt_shutdown). [any thread but a worker]
+ */
 BLZ_API int64_t blz_run(const blz_options *options, const void *frame, size_t size,
                         const char *site);
 
@@ -135,13 +142,14 @@ BLZ_API BLZ_NODISCARD int blz_rt_fd(blz_rt *rt);
 /*
  * The instant at which an embedded runtime wants a turn even if its descriptor is not readable: the
  * next timer of a task is due. In ns of the monotonic clock; INT64_MAX: there is no timer. It may
- * change with each turn. [the thread that makes the turns]
+ * change with each turn. It cannot fail. [the thread that makes the turns]
  */
 BLZ_API int64_t blz_rt_deadline(blz_rt *rt);
 
 /*
  * Runs what can run in an embedded runtime, and does not block: the number of polls. The first
- * thread that calls it is the worker from then on; -EPERM from any other. -ENOTSUP: not embedded.
+ * thread that calls it is the worker from then on; -EPERM on any other. -ENOTSUP: the runtime is
+ * not embedded. [the thread that makes the turns]
  */
 BLZ_API int64_t blz_rt_turn(blz_rt *rt);
 
@@ -154,9 +162,9 @@ BLZ_API int64_t blz_rt_turn(blz_rt *rt);
 BLZ_API int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg);
 
 /*
- * Writes the dump to a descriptor of the system, one write for each line with its newline:
- * blz_task_dump_fd(rt, 2) to the standard error. May wait if the descriptor is in blocking mode.
- * [any thread]
+ * Writes one line for each live task, as blz_task_dump does, to a descriptor of the system, one
+ * write for each line with its newline: blz_task_dump_fd(rt, 2) to the standard error. May wait if
+ * the descriptor is in blocking mode. 0; -ENOMEM; -EOWNERDEAD: in a forked child. [any thread]
  */
 BLZ_API int blz_task_dump_fd(blz_rt *rt, blz_sysfd fd);
 

@@ -16,18 +16,18 @@
  *   upgradable   together with readers; one at a time. May become the writer without letting go
  *   write        alone
  *
- * First come, first served, in one line: readers that come after a writer who waits are behind it,
- * so writers are not kept out by an endless stream of readers; readers next to each other in the
- * line go in together. Nobody waits for those who came later, with one exception: an upgrade is in
- * front of the whole line, because everybody waits for its holder anyway.
+ * First come, first served, in one queue. Readers that come after a waiting writer are behind it,
+ * so that an endless stream of readers does not keep writers out. Readers next to each other in the
+ * queue go in together. No waiter is passed by one that came later, with one exception: an upgrade
+ * goes in front of the whole queue, because all others wait for its holder anyway.
  *
- * Two readers that both wait to become the writer would wait for each other for ever. That is why
- * only the upgradable one may wait, of which there is one; a plain reader can but try. A task that
- * holds the lock must not wait for it again, not even to read: a writer in between blocks both.
+ * Two readers that both wait to become the writer would deadlock. That is why only the holder of
+ * the upgradable lock may wait for it; a plain reader can only try. A task that holds the lock must
+ * not wait for it again, not even to read: a writer between the two would block both.
  *
- * What came before an unlock has happened for who locks next. Locks belong to nobody in particular:
- * they may be released by another task or thread. The struct is the caller's. It may be freed when
- * it is neither held nor waited for, also while the unlock before has not returned yet.
+ * What was done before an unlock is seen by the task or thread that locks next. A lock has no
+ * owner: another task or thread may release it. The struct is the caller's. It may be freed when it
+ * is neither held nor waited for, also while the unlock before has not returned yet.
  */
 #ifndef BLITZ_RWLOCK_H
 #define BLITZ_RWLOCK_H
@@ -40,7 +40,7 @@ BLZ_BEGIN_DECLS
 /* A lock, in memory of the program. All fields are the library's. */
 typedef struct blz_rwlock {
     uint64_t word;
-    uint32_t lock;   /* of the line */
+    uint32_t lock;   /* of the queue */
     uint32_t writer; /* the lower half of the number of the task that writes; for consoles */
     blz_waiters waiters;
 } blz_rwlock;
@@ -57,27 +57,31 @@ typedef struct blz_rwlock_op {
     blz_waiter waiter;
 } blz_rwlock_op;
 
-/* Makes it unlocked. [any thread] */
+/* Makes the lock unlocked. No task or thread may hold it or wait for it. [any thread] */
 BLZ_API void blz_rwlock_init(blz_rwlock *rwlock);
 
 /* ---- Locking ---- */
 
-/* Locks if it can be had at once: 0, or -EAGAIN, also if others wait. [any thread] */
+/*
+ * Locks, in one of the three ways, if that is possible without waiting: 0, or -EAGAIN, also if
+ * others wait. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_rwlock_try_read(blz_rwlock *rwlock);
 BLZ_API BLZ_NODISCARD int blz_rwlock_try_upgradable(blz_rwlock *rwlock);
 BLZ_API BLZ_NODISCARD int blz_rwlock_try_write(blz_rwlock *rwlock);
 
 /*
- * Awaits the lock: 0. Interruptible: a cancelled one does not have it, unless it had been given to
- * it before: then it ends with 0. Those behind a writer that is cancelled go in if they can.
+ * Awaits the lock, in one of the three ways: 0. Interruptible: with -ECANCELED it is not locked. If
+ * the lock had been given to it before the cancellation, the result is 0 and it is locked. When a
+ * waiting writer is cancelled, the readers behind it go in if they can. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_rwlock_read(blz_rwlock_op *op, blz_rwlock *rwlock);
 BLZ_API BLZ_NODISCARD blz_future *blz_rwlock_upgradable(blz_rwlock_op *op, blz_rwlock *rwlock);
 BLZ_API BLZ_NODISCARD blz_future *blz_rwlock_write(blz_rwlock_op *op, blz_rwlock *rwlock);
 
 /*
- * Unlocks what has been locked that way, and lets in who is next. Aborts if nobody holds it that
- * way. [any thread]
+ * Unlocks what has been locked that way, and lets the next in the queue in. Aborts if the lock is
+ * not held that way. [any thread]
  */
 BLZ_API void blz_rwlock_read_unlock(blz_rwlock *rwlock);
 BLZ_API void blz_rwlock_upgradable_unlock(blz_rwlock *rwlock);
@@ -86,30 +90,35 @@ BLZ_API void blz_rwlock_write_unlock(blz_rwlock *rwlock);
 /* ---- From one to the other ---- */
 
 /*
- * The holder of the upgradable lock awaits the write lock: 0, when all readers have left; none are
- * let in meanwhile. -EDEADLK: the upgrade is being awaited already; -EPERM: nobody holds the
- * upgradable lock. Interruptible: a cancelled one still has the upgradable lock.
+ * Turns the upgradable lock, which the caller holds, into the write lock: 0, when all readers have
+ * left; no reader is let in meanwhile. -EDEADLK: the upgrade is being awaited already; -EPERM: the
+ * upgradable lock is not held. Interruptible: with -ECANCELED the caller still holds the upgradable
+ * lock. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_rwlock_upgrade(blz_rwlock_op *op, blz_rwlock *rwlock);
 
-/* The same without waiting: 0; -EAGAIN: there are readers; -EPERM as above. [any thread] */
+/*
+ * Turns the upgradable lock, which the caller holds, into the write lock without waiting: 0;
+ * -EAGAIN: there are readers; -EPERM: the upgradable lock is not held. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_rwlock_try_upgrade(blz_rwlock *rwlock);
 
 /*
- * A plain reader becomes the writer, if it is the only one who holds the lock: 0; or -EAGAIN, and
- * it still is a reader; -EPERM: nobody reads. It goes ahead of those who wait. [any thread]
+ * Turns a plain reader into the writer, if no other reader holds the lock: 0; -EAGAIN: there are
+ * others, and it still is a reader; -EPERM: the lock is not held for reading. It goes ahead of
+ * those that wait. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_rwlock_try_upgrade_read(blz_rwlock *rwlock);
 
 /*
- * The writer becomes a reader, without another writer in between. Readers that are first in line
- * are let in. Aborts if nobody holds the write lock. [any thread]
+ * Turns the writer into a reader, without another writer in between. Readers that are first in the
+ * queue are let in. Aborts if the write lock is not held. [any thread]
  */
 BLZ_API void blz_rwlock_downgrade(blz_rwlock *rwlock);
 
 /* ---- For threads that may sleep: -EDEADLK on a worker [any thread but a worker] ---- */
 
-/* As blz_rwlock_read. */
+/* Blocks this thread until it has locked for reading: 0; -EDEADLK on a worker. */
 static inline int64_t blz_rwlock_read_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
@@ -117,7 +126,7 @@ static inline int64_t blz_rwlock_read_wait(blz_rwlock *rwlock)
     return blz_wait(blz_rwlock_read(&op, rwlock));
 }
 
-/* As blz_rwlock_upgradable. */
+/* Blocks this thread until it has the upgradable lock: 0; -EDEADLK on a worker. */
 static inline int64_t blz_rwlock_upgradable_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
@@ -125,7 +134,7 @@ static inline int64_t blz_rwlock_upgradable_wait(blz_rwlock *rwlock)
     return blz_wait(blz_rwlock_upgradable(&op, rwlock));
 }
 
-/* As blz_rwlock_write. */
+/* Blocks this thread until it has locked for writing: 0; -EDEADLK on a worker. */
 static inline int64_t blz_rwlock_write_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
@@ -133,7 +142,11 @@ static inline int64_t blz_rwlock_write_wait(blz_rwlock *rwlock)
     return blz_wait(blz_rwlock_write(&op, rwlock));
 }
 
-/* As blz_rwlock_upgrade. */
+/*
+ * Blocks this thread until the upgradable lock, which it holds, has become the write lock: 0;
+ * -EDEADLK on a worker, or if the upgrade is being awaited already; -EPERM: the upgradable lock is
+ * not held.
+ */
 static inline int64_t blz_rwlock_upgrade_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;

@@ -8,18 +8,18 @@
  *     if (self->rc < 0)
  *         goto out;                                           // cancelled, or closed
  *     ...
- *     blz_ignore(blz_semaphore_release(&limit, 1));
+ *     blz_ignore(blz_semaphore_release(&limit, 1));           // cannot overflow: it was acquired
  *
- * First come, first served: while somebody waits, nobody else gets a permit, so a request for many
- * is not passed by small ones for ever; the permits that come back meanwhile are kept for it. A
- * waiter that is cancelled leaves all of them to those behind it.
+ * First come, first served: while a task waits, no task that comes later gets a permit, so small
+ * requests do not starve a large one. The permits that are released meanwhile are kept for the
+ * first in the queue. A waiter that is cancelled leaves them to those behind it.
  *
- * Permits belong to nobody: what one task has acquired another may release, on any thread. What
- * came before a release has happened for whoever acquires a permit of it.
+ * A permit has no owner: what one task has acquired another may release, on any thread. What was
+ * done before a release is seen by the task that acquires a permit of it.
  *
- * The struct is the caller's. It may be freed by whoever has acquired a permit, if by that it knows
- * that no other call is under way: a release does not touch the semaphore once its permit can be
- * had. So a semaphore of 0 permits on the stack is a signal that can be waited for.
+ * The struct is the caller's. A task that has acquired a permit may free it, if it knows that no
+ * other call is under way: a release does not touch the semaphore once its permit can be acquired.
+ * So a semaphore of 0 permits on the stack is a signal that can be waited for.
  */
 #ifndef BLITZ_SEMAPHORE_H
 #define BLITZ_SEMAPHORE_H
@@ -31,7 +31,7 @@ BLZ_BEGIN_DECLS
 
 /* A semaphore, in memory of the program. All fields are the library's. */
 typedef struct blz_semaphore {
-    uint64_t word; /* permits, and whether somebody waits */
+    uint64_t word; /* permits, and whether a task waits */
     uint32_t lock;
     uint32_t guess; /* how many permits are left, most likely */
     blz_waiters waiters;
@@ -53,24 +53,28 @@ typedef struct blz_semaphore_op {
     blz_waiter waiter;
 } blz_semaphore_op;
 
-/* With so many free permits. */
+/* Prepares a semaphore with so many free permits. [any thread] */
 BLZ_API void blz_semaphore_init(blz_semaphore *semaphore, uint32_t permits);
 
 /*
- * Acquires n permits at once: 0, or -EAGAIN if they are not free or others wait for some, or -EPIPE
- * after a close. Never a part of them; none at all is fine. [any thread]
+ * Acquires n permits if that is possible without waiting: 0; -EAGAIN: they are not free, or others
+ * wait; -EPIPE: the semaphore is closed. Never acquires a part of them. With n = 0 it gives 0. [any
+ * thread]
  */
 BLZ_API BLZ_NODISCARD int blz_semaphore_try_acquire(blz_semaphore *semaphore, uint32_t n);
 
 /*
- * Awaits n permits: 0, or -EPIPE after a close. Interruptible: a cancelled one has none of them,
- * unless it had got them all before: then it ends with 0. Who asks for more than there will ever be
- * waits for ever, and all behind it.
+ * Awaits n permits: 0; -EPIPE: the semaphore is closed. Interruptible: with -ECANCELED it has
+ * acquired none. If it had been given all of them before the cancellation, the result is 0. A
+ * request for more permits than there will ever be waits for ever, and blocks all behind it. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_semaphore_acquire(blz_semaphore_op *op,
                                                         blz_semaphore *semaphore, uint32_t n);
 
-/* The same, for a thread that may sleep. -EDEADLK on a worker. [any thread but a worker] */
+/*
+ * Blocks this thread until it has acquired n permits: 0; -EPIPE: the semaphore is closed; -EDEADLK
+ * on a worker. [any thread but a worker]
+ */
 static inline int64_t blz_semaphore_acquire_wait(blz_semaphore *semaphore, uint32_t n)
 {
     blz_semaphore_op op;
@@ -79,32 +83,37 @@ static inline int64_t blz_semaphore_acquire_wait(blz_semaphore *semaphore, uint3
 }
 
 /*
- * Gives n permits back, and wakes whom they are enough for: 0, or -EOVERFLOW if there would be more
- * than BLZ_SEMAPHORE_MAX free ones; then nothing has changed. Also after a close. [any thread]
+ * Gives n permits back, and wakes the waiters that can now be served: 0; -EOVERFLOW: there would be
+ * more than BLZ_SEMAPHORE_MAX free permits, and nothing has changed. It may be called after a
+ * close. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_semaphore_release(blz_semaphore *semaphore, uint32_t n);
 
-/* Adds n permits that were not there before: as releasing them. [any thread] */
+/*
+ * Adds n permits that were not there before: 0; -EOVERFLOW: there would be more than
+ * BLZ_SEMAPHORE_MAX free permits, and nothing has changed. [any thread]
+ */
 static inline BLZ_NODISCARD int blz_semaphore_add(blz_semaphore *semaphore, uint32_t n)
 {
     return blz_semaphore_release(semaphore, n);
 }
 
 /*
- * Takes up to n free permits out of the world, those kept for a waiter included: how many it were.
- * Permits that are in use are forgotten by not being released. [any thread]
+ * Permanently removes up to n free permits, those kept for a waiter included; returns how many.
+ * Permits that are in use are removed by not being released. [any thread]
  */
 BLZ_API uint32_t blz_semaphore_forget(blz_semaphore *semaphore, uint32_t n);
 
 /*
- * Ends waiting: -EPIPE for all who wait, and for every later acquire, though there may be permits.
- * Those that have been acquired stay so. There is no way back. [any thread]
+ * Closes the semaphore: every wait, and every later acquire, ends with -EPIPE, although there may
+ * be free permits. Permits that have been acquired stay so. It cannot be opened again. [any thread]
  */
 BLZ_API void blz_semaphore_close(blz_semaphore *semaphore);
 
-BLZ_API bool blz_semaphore_is_closed(const blz_semaphore *semaphore); /* [any thread] */
+/* Whether the semaphore has been closed. [any thread] */
+BLZ_API bool blz_semaphore_is_closed(const blz_semaphore *semaphore);
 
-/* How many are free at this moment, those kept for a waiter included. [any thread] */
+/* How many permits are free at this moment, those kept for a waiter included. [any thread] */
 BLZ_API uint32_t blz_semaphore_available(const blz_semaphore *semaphore);
 
 BLZ_END_DECLS

@@ -16,8 +16,10 @@
  *                             BLZ_FUTURE(self->talk, talk, .conn = self->conn)));
  *     ...
  *         self->rc = blz_shutdown_new(&self->shutdown, NULL);              // in the main task:
- *         self->rc = BLZ_SPAWN(serve, .shutdown = self->shutdown);
- *         BLZ_AWAIT(self->rc, blz_shutdown_run(&self->op, self->shutdown));
+ *         if (self->rc == 0)
+ *             self->rc = BLZ_SPAWN(serve, .shutdown = self->shutdown);
+ *         if (self->rc == 0)
+ *             BLZ_AWAIT(self->rc, blz_shutdown_run(&self->op, self->shutdown));
  *         if (self->rc == -ETIMEDOUT)
  *             _exit(1);                                                    // some did not end
  *
@@ -31,12 +33,12 @@
  *   FORCING      and shields no longer count         nobody is at work
  *   ENDED
  *
- * Each phase also ends when its time is up, or when somebody is in a hurry: a second signal (or
+ * Each phase also ends when its time is up, or when it is hurried: a second signal (or
  * blz_shutdown_hurry) begins CANCELLING at once, a third FORCING, a fourth gives up. A signal that
  * comes within a second of the one before (BLZ_STOP_REPEAT_NS) counts as one with it. If work is
  * left when a phase ends so, there is a report: how many, and the async backtrace of every task. If
  * work is left when FORCING ends, blz_shutdown_run gives -ETIMEDOUT. A stuck task cannot be ended
- * by anybody: the caller decides whether to _exit, or to let the runtime end, which cancels all its
+ * by force: the caller decides whether to _exit, or to let the runtime end, which cancels all its
  * tasks, waits once more (blz_options.shutdown_ns), and leaks what is stuck.
  *
  * Work and acceptors are counted by guards. To enter and to leave is one atomic operation each.
@@ -67,7 +69,7 @@ enum {
 /* How a phase has ended. */
 enum {
     BLZ_SHUTDOWN_SKIPPED, /* never begun, or not over yet */
-    BLZ_SHUTDOWN_DONE,    /* nobody was left */
+    BLZ_SHUTDOWN_DONE,    /* no guard was left */
     BLZ_SHUTDOWN_LATE,    /* its time was up */
     BLZ_SHUTDOWN_HURRIED, /* by a signal, or by blz_shutdown_hurry */
 };
@@ -113,8 +115,8 @@ typedef struct blz_shutdown_options {
     int64_t force_ns;  /* default 5 s */
     /* Called when a phase has begun (report->phase), the last time with ENDED. [worker] */
     void (*on_phase)(void *arg, const blz_shutdown_report *report);
-    /* Called with each line of the text when a phase ends before all is done: who is left, and the
-     * tasks of the runtime (blz_task_dump). No newlines. Default: to nobody. [worker] */
+    /* Called with each line of a text, without newlines, when a phase ends before all is done: how
+     * many guards are left, and the tasks of the runtime (blz_task_dump). May be NULL. [worker] */
     void (*write)(void *arg, const char *line);
     void *arg;
     const blz_allocator *allocator; /* copied; default: the system's */
@@ -130,10 +132,10 @@ BLZ_API BLZ_NODISCARD int blz_shutdown_new(blz_shutdown **shutdown,
                                            const blz_shutdown_options *options);
 
 /*
- * Lets go of it: the signals do what they did before. (Impatient ones that came while it was under
- * way do nothing more; one that came and did not begin it is raised again.) Its memory stays until
- * the last guard has left, so tasks that are stuck do no harm. Nobody may be in blz_shutdown_run,
- * or enter any more. NULL is fine. [any thread]
+ * Frees it: the signals do what they did before. (Impatient ones that came while it was under way
+ * do nothing more; one that came and did not begin it is raised again.) Its memory stays until the
+ * last guard has left, so tasks that are stuck do no harm. No task may be in blz_shutdown_run, or
+ * enter any more. NULL is allowed. [any thread]
  */
 BLZ_API void blz_shutdown_free(blz_shutdown *shutdown);
 
@@ -145,21 +147,21 @@ typedef struct blz_shutdown_op {
 } blz_shutdown_op;
 
 /*
- * Waits until it begins, goes through the phases, and is ready when all is done: 0; -ETIMEDOUT:
- * not all (blz_shutdown_get_report says what); -EBUSY: somebody else is at it; -ENXIO: this is no
- * task (blz_wait). At the end the tokens of all phases have been cancelled. Timers, and the dump,
- * are those of the awaiting task's runtime. Interruptible: -ECANCELED; everything stays as it is,
- * and it may be awaited again. [task]
+ * Waits until the shutdown begins, goes through the phases, and is ready when all is done: 0;
+ * -ETIMEDOUT: not all (blz_shutdown_get_report says what); -EBUSY: another task awaits it; -ENXIO:
+ * this is no task (blz_wait). At the end the tokens of all phases have been cancelled. Timers, and
+ * the dump, are those of the awaiting task's runtime. Interruptible: with -ECANCELED everything
+ * stays as it is, and it may be awaited again. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_shutdown_run(blz_shutdown_op *op, blz_shutdown *shutdown);
 
-/* Begins it, if it has not begun. [any thread] */
+/* Begins the shutdown, if it has not begun. [any thread] */
 BLZ_API void blz_shutdown_begin(blz_shutdown *shutdown);
 
-/* As a signal does: begins it, or ends the phase that is on early. [any thread] */
+/* Begins the shutdown, or ends the phase that is on early, as a signal does. [any thread] */
 BLZ_API void blz_shutdown_hurry(blz_shutdown *shutdown);
 
-/* Which phase is on. One load. [any thread] */
+/* Which phase is on (BLZ_SHUTDOWN_RUNNING, ...). One load. It cannot fail. [any thread] */
 BLZ_API int blz_shutdown_phase(const blz_shutdown *shutdown);
 
 /*
@@ -174,28 +176,35 @@ BLZ_API void blz_shutdown_get_report(blz_shutdown *shutdown, blz_shutdown_report
 
 /* ---- Guards ---- */
 
-/* Counts one who works, or accepts. All zero: nobody. May be moved, not copied. */
+/* Counts one piece of work, or one acceptor. All zero: it counts none. May be moved, not copied. */
 typedef struct blz_guard {
     blz_shutdown *shutdown;
     uint64_t private_;
 } blz_guard;
 
 /*
- * One more is at work. 0; -ESHUTDOWN from DRAINING on: *guard counts nobody; -EOVERFLOW: too many.
- * [any thread]
+ * Counts one more piece of work: 0; -ESHUTDOWN from DRAINING on: *guard counts none; -EOVERFLOW:
+ * too many. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_guard_work(blz_guard *guard, blz_shutdown *shutdown);
 
-/* One more brings work in. 0; -ESHUTDOWN from STOPPING on; -EOVERFLOW. [any thread] */
+/*
+ * Counts one more acceptor, which brings work in: 0; -ESHUTDOWN from STOPPING on: *guard counts
+ * none; -EOVERFLOW: too many. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_guard_accept(blz_guard *guard, blz_shutdown *shutdown);
 
 /*
- * One more of the same kind, in any phase: what has begun may have to do several things to finish.
- * 0; -ESHUTDOWN: the other counts nobody; -EOVERFLOW. [any thread]
+ * Counts one more of the same kind as another guard, in any phase: work that has begun may have to
+ * do several things to finish. 0; -ESHUTDOWN: the other guard counts none; -EOVERFLOW: too many.
+ * [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_guard_clone(blz_guard *guard, const blz_guard *other);
 
-/* One less; counts nobody afterwards. If it did not before, nothing happens. [any thread] */
+/*
+ * Counts one less; the guard counts none afterwards. If it did not count before, nothing happens.
+ * [any thread]
+ */
 BLZ_API void blz_guard_leave(blz_guard *guard);
 
 /* The future of blz_guard_run. */
@@ -210,9 +219,9 @@ typedef struct blz_guard_op {
 /*
  * Awaits `inner`, counted by the guard, which it takes over: gives its result, and the guard has
  * left then. `inner` is cancelled when CANCELLING begins (an acceptor's: STOPPING), and its shields
- * do not count from FORCING on. -ESHUTDOWN if the guard counts nobody: `inner` is not started.
- * Around blz_scope_join it cancels all children of the scope. A cancellation from outside is passed
- * on; in a scope that is cancelled already `inner` is not started, and the guard leaves. [task]
+ * do not count from FORCING on. -ESHUTDOWN if the guard counts none: `inner` is not started. Around
+ * blz_scope_join it cancels all children of the scope. A cancellation from outside is passed on; in
+ * a scope that is cancelled already `inner` is not started, and the guard leaves. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_guard_run(blz_guard_op *op, blz_guard *guard,
                                                 blz_future *inner);

@@ -17,13 +17,13 @@
  *
  * Any number of subscriptions to a signal may be open, in tasks of several runtimes and in threads
  * that belong to none (blz_signal_wait). While one is open, the signal does not do what it did
- * before: it is counted, and everyone who has subscribed gets the count. The subscription counts,
+ * before: it is counted, and every subscription gets the count. The subscription counts,
  * not the wait: nothing is lost between two waits, or by one that is cancelled. What the system
  * merges (a signal that is sent again before it is delivered) comes as one; more cannot be known.
  *
  * The handler from before is not called meanwhile. It is put back when the last subscription to the
- * signal is closed; if signals had come and nobody had received them, one is raised again, for it.
- * So a signal is never lost: who subscribes gets it, or the handler from before does. (To drop what
+ * signal is closed; if signals had come and none had been received, one is raised again, for it.
+ * So a signal is never lost: a subscription gets it, or the handler from before does. (To drop what
  * has come, receive it before closing.) Handlers that the program puts over ours stay.
  *
  * The first subscription of the process starts a small thread, the last one closed ends it; nothing
@@ -48,7 +48,7 @@ BLZ_BEGIN_DECLS
 
 /* ---- Any signal ---- */
 
-/* A subscription to one signal. All zero: closed. May be moved while nobody waits, not copied. */
+/* A subscription to one signal. All zero: closed. May be moved while no task waits, not copied. */
 typedef struct blz_signal {
     uint64_t private_[3];
 } blz_signal;
@@ -56,7 +56,7 @@ typedef struct blz_signal {
 /* What has been received. */
 typedef struct blz_signal_info {
     int signal;
-    uint32_t uid;   /* of who sent the last one, if a process did */
+    uint32_t uid;   /* of the process that sent the last one, if one did */
     int64_t pid;    /* and its number; 0: the system did, for a terminal, a timer, a child, ... */
     uint64_t count; /* how many have come since the last time */
 } blz_signal_info;
@@ -71,17 +71,16 @@ typedef struct blz_signal_op {
 } blz_signal_op;
 
 /*
- * Subscribes: whatever is delivered from now on will be received. 0; -EINVAL: there is no such
- * signal, or it cannot be waited for (SIGKILL, SIGSTOP; SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP
- * and SIGSYS, which belong to the instruction that raised them); -ENOTSUP: Windows does not deliver
- * it; -ENOMEM, or why a thread could not be started. The struct must not be open already. [any
- * thread]
+ * Subscribes to a signal: all that are delivered from now on will be received. 0; -EINVAL: there is
+ * no such signal, or it cannot be waited for (SIGKILL, SIGSTOP; SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+ * SIGTRAP and SIGSYS, which belong to the instruction that raised them); -ENOMEM, or an error of
+ * the system: a thread could not be started. The struct must not be open already. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_signal_open(blz_signal *sub, int number);
 
 /*
- * Ends that; closing a closed one is fine. Nobody may be waiting on it. If it was the last one, the
- * handler from before is back when this returns. [any thread]
+ * Ends a subscription; closing a closed one does nothing. No task may be waiting on it. If it was
+ * the last one, the handler from before is back when this returns. [any thread]
  */
 BLZ_API void blz_signal_close(blz_signal *sub);
 
@@ -95,12 +94,17 @@ BLZ_API BLZ_NODISCARD blz_future *blz_signal_recv(blz_signal_op *op, blz_signal 
                                                   blz_signal_info *info);
 
 /*
- * Takes the signals that have come, without waiting: how many, and *info unless it is NULL.
- * -EAGAIN: none has come; -EBADF: not open; -EOWNERDEAD: opened by the parent process. [any thread]
+ * Takes the signals that have come, without waiting: gives how many, and fills in *info unless it
+ * is NULL. -EAGAIN: none has come; -EBADF: not open; -EOWNERDEAD: opened by the parent process.
+ * [any thread]
  */
 BLZ_API int64_t blz_signal_try_recv(blz_signal *sub, blz_signal_info *info);
 
-/* Blocks this thread until one comes. -EDEADLK on a worker. [any thread but a worker] */
+/*
+ * Blocks this thread until a signal comes: gives how many have come since the last time, at least
+ * 1, and fills in *info unless it is NULL. -EBADF: not open; -EOWNERDEAD: opened by the parent
+ * process; -EDEADLK on a worker. [any thread but a worker]
+ */
 static inline int64_t blz_signal_wait(blz_signal *sub, blz_signal_info *info)
 {
     blz_signal_op op;
@@ -132,17 +136,17 @@ static inline int64_t blz_signal_wait(blz_signal *sub, blz_signal_info *info)
  *     }
  *
  * While at least one blz_stop is open, in whatever runtime, the first of these signals is kept, and
- * everybody who waits, or begins to wait later, gets its number at once.
+ * every task that waits, or begins to wait later, gets its number at once.
  *
  * A second signal, of either kind, has its default action: it kills. A program that hangs while it
  * shuts down can be interrupted. What comes within a second of the first (BLZ_STOP_REPEAT_NS), or
- * before anybody has been told of it, counts as one with it: timeout(1) and other tools send a
+ * before any task has been told of it, counts as one with it: timeout(1) and other tools send a
  * signal to the process and then to its group. Where a blz_signal is open for it, the signal goes
  * there and does not kill. A shutdown in phases, in which a second signal means to hurry, is in
  * blitz/shutdown.h.
  *
- * When the last blz_stop is closed, and nobody has looked at a signal that had come, it is raised
- * again, as above.
+ * When the last blz_stop is closed, and no task has looked at a signal that had come, that signal
+ * is raised again.
  */
 typedef struct blz_stop {
     uint64_t private_[2];
@@ -158,12 +162,15 @@ typedef struct blz_stop_op {
 } blz_stop_op;
 
 /*
- * From now on a stop signal is something to wait for. 0, -ENOMEM, or why a thread could not be
- * started. The struct must not be open already. [any thread]
+ * Makes stop signals something to wait for, from now on. 0; -ENOMEM, or an error of the system: a
+ * thread could not be started. The struct must not be open already. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_stop_open(blz_stop *stop);
 
-/* Ends that, as blz_signal_close. [any thread] */
+/*
+ * Ends what blz_stop_open began; closing a closed one does nothing. No task may be waiting on it.
+ * [any thread]
+ */
 BLZ_API void blz_stop_close(blz_stop *stop);
 
 /*
@@ -172,12 +179,16 @@ BLZ_API void blz_stop_close(blz_stop *stop);
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_stop_await(blz_stop_op *op, blz_stop *stop);
 
-/* The signal that has come, or 0. -EBADF, -EOWNERDEAD as above. [any thread] */
+/*
+ * The stop signal that has come, or 0. -EBADF: not open; -EOWNERDEAD: opened by the parent process.
+ * [any thread]
+ */
 BLZ_API int blz_stop_received(const blz_stop *stop);
 
 /*
- * Opens, waits and closes: for a program that waits once. A signal that comes while nobody has one
- * open kills as ever, so around a loop use a blz_stop. Fails like blz_stop_open. Interruptible.
+ * Opens a blz_stop, awaits the request to stop, and closes it: gives SIGINT or SIGTERM. For a
+ * program that waits once. A signal that comes while no blz_stop is open kills as ever, so around a
+ * loop use a blz_stop. -ENOMEM, or the errors of blz_stop_open. Interruptible: -ECANCELED. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_stop_signal(blz_stop_op *op);
 

@@ -53,7 +53,7 @@ typedef enum blz_opt {
     BLZ_OPT_FAST_OPEN,     /* listener, 0 and up: that many may send data with their first packet */
     BLZ_OPT_FAST_OPEN_CONNECT, /* TCP, before connecting: connect with the first data */
     BLZ_OPT_V6_ONLY,           /* IPv6, before binding: not IPv4 as well */
-    BLZ_OPT_BROADCAST,         /* UDP: may send to everybody */
+    BLZ_OPT_BROADCAST,         /* UDP: may send to broadcast addresses */
     BLZ_OPT_MULTICAST_LOOP,    /* UDP: what is sent to a group comes back to members here */
     BLZ_OPT_MULTICAST_TTL,     /* UDP, 0 to 255: hops of what is sent to a group */
     BLZ_OPT_GRO,               /* UDP: several datagrams may be received as one (blitz/udp.h) */

@@ -64,9 +64,10 @@ typedef struct blz_stats {
     uint64_t reserved[3];
 } blz_stats;
 
-/* [any thread] */
+/* Reads the counters of a runtime, summed over its workers. [any thread] */
 BLZ_API void blz_rt_stats(const blz_rt *rt, blz_stats *out);
-/* -EINVAL: no such worker. [any thread] */
+
+/* Reads the counters of one worker, from 0: 0; -EINVAL: there is no such worker. [any thread] */
 BLZ_API int blz_rt_worker_stats(const blz_rt *rt, unsigned worker, blz_worker_stats *out);
 
 /*
@@ -78,9 +79,12 @@ typedef struct blz_histogram {
     uint64_t buckets[BLZ_HISTOGRAM_BUCKETS];
 } blz_histogram;
 
-/* The smallest value that falls into a bucket, in nanoseconds. */
+/* The smallest value that falls into a bucket, in nanoseconds. [any thread] */
 BLZ_API uint64_t blz_histogram_floor(unsigned bucket);
-/* The value below which the given share of samples lies: 0.5 is the median. 0 without samples. */
+/*
+ * The value below which the given share of samples lies: 0.5 is the median. 0 without samples. [any
+ * thread]
+ */
 BLZ_API uint64_t blz_histogram_quantile(const blz_histogram *histogram, double share);
 
 /* Which histogram. */
@@ -88,7 +92,7 @@ enum {
     BLZ_HISTOGRAM_POLL = 0,    /* how long polls took */
     BLZ_HISTOGRAM_LATENCY = 1, /* how long woken tasks waited for their poll */
 };
-/* Sums the workers' histograms. -EINVAL: no such histogram. [any thread] */
+/* Sums the histograms of all workers: 0; -EINVAL: there is no such histogram. [any thread] */
 BLZ_API int blz_rt_histogram(const blz_rt *rt, int which, blz_histogram *out);
 
 BLZ_END_DECLS

@@ -25,13 +25,13 @@
  * Two things go wrong with these descriptors elsewhere, and not here:
  *
  * - No thread is stuck in a read of standard input: a task that waits for it is cancelled like any
- *   other, and the runtime ends although nobody has pressed a key. (A regular file is read by the
- *   ring or by a thread, and a disk answers.)
- * - Nobody else's mode is changed. Whether calls on a terminal or a pipe wait (O_NONBLOCK) is
- *   shared with the shell and with every process that has it; programs that find it changed fail
- *   in odd ways. A terminal is opened anew, so that there is a mode of our own; pipes and sockets
- *   are asked call by call not to wait. Only where a terminal cannot be opened (it is another
- *   user's, after su; there is no /proc) is its mode changed for the moment of a write.
+ * other, and the runtime ends although no key has been pressed. (A regular file is read by the
+ * ring or by a thread, and a disk answers.)
+ * - The mode of other processes is not changed. Whether calls on a terminal or a pipe wait
+ *   (O_NONBLOCK) is shared with the shell and with every process that has it; programs that find it
+ *   changed fail in odd ways. A terminal is opened anew, so that there is a mode of our own; pipes
+ *   and sockets are asked call by call not to wait. Only where a terminal cannot be opened (it is
+ *   another user's, after su; there is no /proc) is its mode changed for the moment of a write.
  */
 #ifndef BLITZ_STDIO_H
 #define BLITZ_STDIO_H
@@ -48,19 +48,28 @@ BLZ_BEGIN_DECLS
  */
 BLZ_API BLZ_NODISCARD int blz_stdio_open(blz_stream *stream, blz_sysfd fd, blz_rt *rt);
 
-/* Descriptors 0, 1 and 2, for the runtime of this thread. [worker] */
+/*
+ * Opens standard input (descriptor 0) for the runtime of this thread: 0, or the errors of
+ * blz_stdio_open. [worker]
+ */
 static inline BLZ_NODISCARD int blz_stdin(blz_stream *stream)
 {
     return blz_stdio_open(stream, 0, NULL);
 }
 
-/* Standard output, in the same way. [worker] */
+/*
+ * Opens standard output (descriptor 1) for the runtime of this thread: 0, or the errors of
+ * blz_stdio_open. [worker]
+ */
 static inline BLZ_NODISCARD int blz_stdout(blz_stream *stream)
 {
     return blz_stdio_open(stream, 1, NULL);
 }
 
-/* Standard error, in the same way. [worker] */
+/*
+ * Opens standard error (descriptor 2) for the runtime of this thread: 0, or the errors of
+ * blz_stdio_open. [worker]
+ */
 static inline BLZ_NODISCARD int blz_stderr(blz_stream *stream)
 {
     return blz_stdio_open(stream, 2, NULL);

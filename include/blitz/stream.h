@@ -17,10 +17,14 @@
  *     rc = BLZ_SPAWN(greet, .to = blz_tcp_stream(&conn));
  *
  * A blz_stream is a small handle that may be copied, like those that it is made of: blz_tcp_stream
- * and its kin copy the handle, which may go. It says nothing about who closes it.
+ * and its kin copy the handle, which may go. It says nothing about which of them closes it.
  *
  * One read and one write may be in flight at a time. What cancellation does is what the kind below
  * says: all but files are interruptible, and nothing is lost by it.
+ *
+ * Errors that every function may give: -EBADF: the stream is none or closed, or cannot be used in
+ * that direction; -EBUSY: another operation in that direction is in flight; -ECANCELED; and the
+ * errors of the kind of stream.
  *
  * Buffers, lines and so on are in blitz/bufio.h, copying from one stream to another in
  * blitz/copy.h.
@@ -37,28 +41,33 @@ typedef struct blz_stream_ops blz_stream_ops;
 /* All zero: none. Reading and writing it gives -EBADF. */
 typedef struct blz_stream {
     const blz_stream_ops *ops;
-    void *object;  /* of whoever implements it */
-    uint64_t word; /* the same */
+    void *object;  /* of the kind of stream */
+    uint64_t word; /* of the kind of stream */
 } blz_stream;
 
 /* ---- Using them [task] ---- */
 
 /*
- * Reads what is there, up to `len` bytes, waiting for the first: the number; 0 is the end. -EBADF:
- * closed, or not to be read.
+ * Reads what is there, up to `len` bytes, waiting for the first: the number of bytes; 0 is the end.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_read(blz_io *io, const blz_stream *stream, void *buf,
                                                   size_t len);
 
-/* Writes some of it, at least a byte: the number. -EPIPE: nobody reads it any more; -EBADF. */
+/*
+ * Writes some of it, at least a byte: the number of bytes. -EPIPE: the other side does not read any
+ * more.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_write(blz_io *io, const blz_stream *stream,
                                                    const void *buf, size_t len);
 
-/* The same from several pieces of memory, which stay valid, as does the array, until then. */
+/*
+ * Writes some of several pieces of memory, at least a byte: the number of bytes. -EPIPE: the other
+ * side does not read any more. The pieces and the array must stay until the future is ready.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_writev(blz_io *io, const blz_stream *stream,
                                                     const blz_iovec *iov, size_t count);
 
-/* Waits until nothing is kept back any more by what is in between, such as a buffer: 0. */
+/* Awaits that nothing is kept back any more by what is in between, such as a buffer: 0. */
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_flush(blz_io *io, const blz_stream *stream);
 
 /*
@@ -68,12 +77,15 @@ BLZ_API BLZ_NODISCARD blz_future *blz_stream_flush(blz_io *io, const blz_stream 
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_shutdown(blz_io *io, const blz_stream *stream);
 
 /*
- * Closes it; *stream is none afterwards. Immediate: what a buffer has kept back is lost, so flush
- * it before. -EBADF: is closed. [any thread]
+ * Closes the stream; *stream is none afterwards. Immediate: what a buffer has kept back is lost, so
+ * flush it before. 0; -EBADF: it is closed. [any thread]
  */
 BLZ_API int blz_stream_close(blz_stream *stream);
 
-/* Its descriptor, for questions to the system; -ENOTSUP: has none; -EBADF. [any thread] */
+/*
+ * The descriptor of the stream, for questions to the system; -ENOTSUP: it has none; -EBADF. [any
+ * thread]
+ */
 BLZ_API int blz_stream_fd(const blz_stream *stream);
 
 /*
@@ -91,11 +103,16 @@ typedef struct blz_stream_op {
     uint64_t reserved[2];
 } blz_stream_op;
 
-/* Reads all of `len`. -ENODATA: the end came first; op->done says how much there was. */
+/*
+ * Reads all of `len` bytes: `len`. -ENODATA: the end came first; op->done says how many there were.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_read_exact(blz_stream_op *op, const blz_stream *stream,
                                                         void *buf, size_t len);
 
-/* Writes all of it: the number of bytes. After an error op->done says how far it came. */
+/*
+ * Writes all of it, from one or several pieces of memory: the number of bytes. After an error
+ * op->done says how far it came.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_write_all(blz_stream_op *op, const blz_stream *stream,
                                                        const void *buf, size_t len);
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_writev_all(blz_stream_op *op, const blz_stream *stream,
@@ -116,7 +133,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_stream_writev_all(blz_stream_op *op, const
 BLZ_API BLZ_NODISCARD int blz_stream_pair(blz_stream *a, blz_stream *b, size_t capacity,
                                           const blz_allocator *allocator);
 
-/* ---- Streams made of streams ---- */
+/* ---- Streams made of streams [any thread] ---- */
 
 /*
  * Each of these is a stream that uses another one. The struct must stay where it is until the
@@ -178,13 +195,16 @@ struct blz_stream_ops {
     /* NULL: the first piece is written that is not empty */
     blz_future *(*writev)(blz_io *io, const blz_stream *stream, const blz_iovec *iov, size_t count);
     blz_future *(*flush)(blz_io *io, const blz_stream *stream);    /* NULL: nothing to do */
-    blz_future *(*shutdown)(blz_io *io, const blz_stream *stream); /* the same */
-    int (*close)(const blz_stream *stream);                        /* the same */
+    blz_future *(*shutdown)(blz_io *io, const blz_stream *stream); /* NULL: nothing to do */
+    int (*close)(const blz_stream *stream);                        /* NULL: nothing to do */
     uint32_t kind_; /* 0; others are the library's, for streams that are descriptors */
     uint32_t reserved[3];
 };
 
-/* For implementing them: calls fn(stream) at its first poll, and is ready with what it gives. */
+/*
+ * Calls fn(stream) at its first poll, and is ready with what it returns. For implementing a kind of
+ * stream. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_call(blz_io *io, const blz_stream *stream,
                                                   int64_t (*fn)(const blz_stream *stream));
 

@@ -26,6 +26,10 @@
  * One read and one write may be in flight on a connection at a time, by one task or by two; a
  * second one in the same direction gives -EBUSY. Closing is immediate: what is in flight ends with
  * -ECANCELED. All operations are interruptible.
+ *
+ * Errors that every function may give: -EBADF: the handle is empty, or its socket is closed; and
+ * errors of the system, such as -ECONNRESET, -ETIMEDOUT, -ENOBUFS. Functions that await also give
+ * -ECANCELED, and -ENXIO outside of a task (blz_wait) if they would have to wait.
  */
 #ifndef BLITZ_TCP_H
 #define BLITZ_TCP_H
@@ -37,7 +41,7 @@
 
 BLZ_BEGIN_DECLS
 
-/* All zero: none. */
+/* A connection: a handle, which may be copied. All zero: none. */
 typedef struct blz_tcp {
     void *entry_;
     uint64_t generation_;
@@ -80,21 +84,28 @@ BLZ_API BLZ_NODISCARD int blz_tcp_listen_with(blz_tcp_listener *listener, const 
                                               const blz_tcp_listen_options *options);
 
 /*
- * Waits for a connection: 0 and *conn. A connection that arrives when the wait has just been
- * cancelled is kept for the next accept. Trouble of a single connection is passed over; when
- * descriptors or memory have run out it pauses (10 ms, then longer, to a second) and tries again.
- * Any number of tasks may accept from one listener. [task]
+ * Awaits a connection: 0 and *conn. A connection that arrives when the wait has just been cancelled
+ * is kept for the next accept. Trouble of a single connection is passed over; when descriptors or
+ * memory have run out it pauses (10 ms, then longer, to a second) and tries again. Any number of
+ * tasks may accept from one listener. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_accept(blz_io *io, const blz_tcp_listener *listener,
                                                  blz_tcp *conn);
 
-/* Closes it, and the connections that nobody has accepted. -EBADF: is closed. [any thread] */
+/*
+ * Closes the listener, and the connections that have not been accepted. 0; -EBADF: it is closed.
+ * [any thread]
+ */
 BLZ_API int blz_tcp_listener_close(blz_tcp_listener *listener);
 
-/* Where it listens; tells the port if that was 0. [any thread] */
+/* The address at which it listens, with the port that was chosen if that was 0. [any thread] */
 BLZ_API int blz_tcp_listener_addr(const blz_tcp_listener *listener, blz_addr *addr);
 
-/* Options of the listener; most are inherited by its connections. See blitz/socket.h. */
+/*
+ * Sets or gets an option of the listener (blitz/socket.h); most are inherited by its connections.
+ * 0; -EINVAL: no such option, or the value is out of range; -ENOPROTOOPT or -EOPNOTSUPP: not for
+ * this kind of socket, or not on this system. [any thread]
+ */
 BLZ_API int blz_tcp_listener_set(const blz_tcp_listener *listener, blz_opt option, int64_t value);
 BLZ_API int blz_tcp_listener_get(const blz_tcp_listener *listener, blz_opt option, int64_t *value);
 
@@ -108,7 +119,10 @@ BLZ_API int blz_tcp_listener_get(const blz_tcp_listener *listener, blz_opt optio
 BLZ_API BLZ_NODISCARD int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt,
                                                    blz_sysfd fd);
 
-/* The other way round: the descriptor, which the caller closes. -EBUSY: an accept waits. */
+/*
+ * Gives the descriptor, which the caller closes; *listener is none afterwards. -EBUSY: an accept
+ * waits. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int64_t blz_tcp_listener_into_fd(blz_tcp_listener *listener);
 
 /* ---- Serving ---- */
@@ -124,9 +138,9 @@ BLZ_API BLZ_NODISCARD int64_t blz_tcp_listener_into_fd(blz_tcp_listener *listene
  * (BLZ_SCOPE_DISCARD in blitz/task.h), and join that after blz_tcp_serve.
  *
  * With options.spread every worker accepts, from a socket of its own at the same address, and calls
- * on_conn itself, so that the task begins there; Linux and FreeBSD spread the connections
- * evenly. Without, and on the other systems, one worker does. on_conn must not block. The connection is its; but if it gives a
- * negative value the connection is closed, and serving goes on.
+ * on_conn itself, so that the task begins there; Linux and FreeBSD spread the connections evenly.
+ * Without, and on the other systems, one worker does. on_conn must not block. The connection is
+ * its; but if it gives a negative value the connection is closed, and serving goes on.
  *
  * Ends with -ECANCELED when it is cancelled or the listener is closed, after the last call of
  * on_conn; -EBADF: was closed already; or what the system says when it cannot accept at all.
@@ -168,39 +182,59 @@ BLZ_API BLZ_NODISCARD blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn
 BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, blz_sysfd fd);
 
 /*
- * The other way round: the descriptor, which the caller closes; *conn is none. -EBUSY: an operation
- * is in flight. [any thread]
+ * Gives the descriptor, which the caller closes; *conn is none afterwards. -EBUSY: an operation is
+ * in flight. [any thread]
  */
 BLZ_API BLZ_NODISCARD int64_t blz_tcp_into_fd(blz_tcp *conn);
 
 /* ---- Reading and writing [task] ---- */
 
-/* Reads what is there, up to `len` bytes, waiting for the first: the number; 0 is the end. */
+/*
+ * Reads what is there, up to `len` bytes, waiting for the first: the number of bytes; 0 is the end
+ * of the stream.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_read(blz_io *io, const blz_tcp *conn, void *buf,
                                                size_t len);
 
-/* Reads all of `len`. -ENODATA: the end came first; io->done says how much there was. */
+/*
+ * Reads all of `len` bytes: `len`. -ENODATA: the end came first; io->done says how many there were.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_read_exact(blz_io *io, const blz_tcp *conn, void *buf,
                                                      size_t len);
 
-/* The same as read, but the data stays there. */
+/*
+ * Copies what is there, up to `len` bytes, waiting for the first, and leaves it to be read: the
+ * number of bytes; 0 is the end of the stream.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_peek(blz_io *io, const blz_tcp *conn, void *buf,
                                                size_t len);
 
-/* Reads into several pieces of memory, which stay valid, as does the array, until then. */
+/*
+ * Reads what is there into several pieces of memory, waiting for the first byte: the number of
+ * bytes; 0 is the end of the stream. The pieces and the array must stay until the future is ready.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_readv(blz_io *io, const blz_tcp *conn,
                                                 const blz_iovec *iov, size_t count);
 
-/* Waits without a buffer, and gets one with data in it: its length, or 0 at the end. */
+/*
+ * Waits without a buffer, and gets one with data in it: its length; 0 is the end of the stream,
+ * without a buffer. Give it back by blz_buf_release.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_read_lease(blz_io *io, const blz_tcp *conn, blz_buf *buf);
 
-/* Writes some of it, at least a byte: the number. -EPIPE: the other side has gone. */
+/* Writes some of it, at least a byte: the number of bytes. -EPIPE: the peer is gone. */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_write(blz_io *io, const blz_tcp *conn, const void *buf,
                                                 size_t len);
 
-/* Writes all of it: `len`. After an error io->done says how far it came. */
+/*
+ * Writes all of it: `len`. After an error io->done says how far it came. -EPIPE: the peer is gone.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_write_all(blz_io *io, const blz_tcp *conn,
                                                     const void *buf, size_t len);
+
+/*
+ * Writes some of several pieces of memory, at least a byte: the number. -EPIPE: the peer is gone.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_writev(blz_io *io, const blz_tcp *conn,
                                                  const blz_iovec *iov, size_t count);
 
@@ -214,13 +248,16 @@ BLZ_API BLZ_NODISCARD blz_future *blz_tcp_sendfile(blz_io *io, const blz_tcp *co
                                                    int64_t offset, size_t len);
 
 /*
- * Waits until a read (BLZ_READABLE) or a write (BLZ_WRITABLE), or one of both, would not wait:
- * those that are true. It takes the place of an operation in that direction. Errors and the end
- * make both true.
+ * Awaits that a read (BLZ_READABLE) or a write (BLZ_WRITABLE), or one of both, would not wait:
+ * gives those that are true. It takes the place of an operation in that direction: -EBUSY. Errors
+ * and the end make both true.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_ready(blz_io *io, const blz_tcp *conn, int events);
 
-/* The calls that never wait: -EAGAIN if they would have to. [any thread] */
+/*
+ * Reads or writes without waiting: the number of bytes; -EAGAIN: it would have to wait. [any
+ * thread]
+ */
 BLZ_API BLZ_NODISCARD int64_t blz_tcp_try_read(const blz_tcp *conn, void *buf, size_t len);
 BLZ_API BLZ_NODISCARD int64_t blz_tcp_try_write(const blz_tcp *conn, const void *buf, size_t len);
 
@@ -235,23 +272,24 @@ typedef struct blz_tcp_reader {
     blz_tcp conn;
 } blz_tcp_reader;
 
-/* The half that writes. */
+/* The half of a connection that writes. */
 typedef struct blz_tcp_writer {
     blz_tcp conn;
 } blz_tcp_writer;
 
-/* Splits it; *conn is none afterwards. -EBADF: closed, or split already. */
+/* Splits a connection; *conn is none afterwards. 0; -EBADF: it is closed, or split already. */
 BLZ_API BLZ_NODISCARD int blz_tcp_split(blz_tcp *conn, blz_tcp_reader *reader,
                                         blz_tcp_writer *writer);
 
 /*
- * Makes the halves one again; they are none afterwards. -EINVAL: of different connections;
- * -EBADF: a half is closed. They stay as they are then. Operations that are in flight go on.
+ * Makes the halves one connection again; they are none afterwards. 0; -EINVAL: they are of
+ * different connections; -EBADF: a half is closed. After an error they stay as they are. Operations
+ * that are in flight go on.
  */
 BLZ_API BLZ_NODISCARD int blz_tcp_reunite(blz_tcp *conn, blz_tcp_reader *reader,
                                           blz_tcp_writer *writer);
 
-/* Closes a half, and cancels what is in flight in its direction. -EBADF: is closed. */
+/* Closes a half, and cancels what is in flight in its direction. 0; -EBADF: it is closed. */
 BLZ_API int blz_tcp_reader_close(blz_tcp_reader *reader);
 BLZ_API int blz_tcp_writer_close(blz_tcp_writer *writer);
 
@@ -260,26 +298,41 @@ BLZ_API int blz_tcp_writer_close(blz_tcp_writer *writer);
 /* Which direction blz_tcp_shutdown ends. */
 enum { BLZ_SHUT_READ = 1, BLZ_SHUT_WRITE = 2, BLZ_SHUT_BOTH = 3 };
 
-/* Ends one direction: the other side reads the end of the stream. Reads go on. */
+/*
+ * Ends a direction (BLZ_SHUT_READ, BLZ_SHUT_WRITE, BLZ_SHUT_BOTH): after BLZ_SHUT_WRITE the other
+ * side reads the end of the stream. 0; -EINVAL: no such direction; -ENOTCONN.
+ */
 BLZ_API int blz_tcp_shutdown(const blz_tcp *conn, int how);
 
-/* Closes it; *conn is none afterwards. What was written is still sent. -EBADF: is closed. */
+/*
+ * Closes the connection; *conn is none afterwards. What was written is still sent. 0; -EBADF: it is
+ * closed.
+ */
 BLZ_API int blz_tcp_close(blz_tcp *conn);
 
-/* It as a stream: see blitz/stream.h. [any thread] */
+/* The connection as a stream (blitz/stream.h). [any thread] */
 BLZ_API blz_stream blz_tcp_stream(const blz_tcp *conn);
 
 /* ---- Addresses and options [any thread] ---- */
 
-/* The addresses of this side, and of the other. */
+/*
+ * The address of this side, or of the other side: 0 and *addr; -ENOTCONN: the connection has ended.
+ */
 BLZ_API int blz_tcp_local_addr(const blz_tcp *conn, blz_addr *addr);
 BLZ_API int blz_tcp_peer_addr(const blz_tcp *conn, blz_addr *addr);
 
-/* See blitz/socket.h. */
+/*
+ * Sets or gets an option of the connection (blitz/socket.h): 0; -EINVAL: no such option, or the
+ * value is out of range; -ENOPROTOOPT or -EOPNOTSUPP: not for this kind of socket, or not on this
+ * system.
+ */
 BLZ_API int blz_tcp_set(const blz_tcp *conn, blz_opt option, int64_t value);
 BLZ_API int blz_tcp_get(const blz_tcp *conn, blz_opt option, int64_t *value);
 
-/* The network interface that it is bound to: NULL or "" unbinds; "" if it is not. */
+/*
+ * Sets or gets the network interface that the connection is bound to: 0. To set NULL or "" unbinds;
+ * to get gives "" if it is not bound. -ENODEV: no such interface; -EPERM.
+ */
 BLZ_API int blz_tcp_set_device(const blz_tcp *conn, const char *device);
 BLZ_API int blz_tcp_get_device(const blz_tcp *conn, char device[BLZ_DEVICE_NAME]);
 

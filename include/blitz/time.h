@@ -9,9 +9,10 @@
  *     {
  *         BLZ_BEGIN;
  *         BLZ_AWAIT(self->rc, blz_sleep(&self->nap, 50 * BLZ_MSEC));
- *         BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, 2 * BLZ_SEC,
+ *         if (self->rc == 0)
+ *             BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, 2 * BLZ_SEC,
  *                                 blz_oneshot_recv(&self->wait, self->reply, &self->value)));
- *         BLZ_END(self->rc);              // 0, or -ETIMEDOUT
+ *         BLZ_END(self->rc);              // 0, -ETIMEDOUT, or -ECANCELED
  *     }
  *
  * Instants and durations are int64_t nanoseconds of the monotonic clock. Sums saturate
@@ -27,7 +28,7 @@
 
 BLZ_BEGIN_DECLS
 
-/* ---- Instants and durations ---- */
+/* ---- Instants and durations [any thread] ---- */
 
 /* Durations, beside those of blitz/base.h. */
 #define BLZ_MINUTE (60 * BLZ_SEC)
@@ -37,16 +38,19 @@ BLZ_BEGIN_DECLS
 /* An instant that is never reached; a duration without end. */
 #define BLZ_NEVER INT64_MAX
 
-/* The clock of this thread's runtime, virtual if that is; elsewhere the monotonic one. [any] */
+/*
+ * The time now, of the clock of this thread's runtime (virtual if that is); on other threads of the
+ * monotonic clock. It cannot fail.
+ */
 BLZ_API int64_t blz_now(void);
 
 /*
  * The date and time: nanoseconds since 1970-01-01 00:00 UTC, as the machine's clock is set. It may
- * go back, when the clock is set: measure with blz_now. [any thread]
+ * go back, when the clock is set: measure with blz_now. It cannot fail.
  */
 BLZ_API int64_t blz_wall_now(void);
 
-/* a + b and a - b; what would not fit is INT64_MAX or INT64_MIN. */
+/* The sum a + b; INT64_MAX or INT64_MIN if it does not fit. It cannot fail. */
 static inline int64_t blz_time_add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -56,7 +60,7 @@ static inline int64_t blz_time_add(int64_t a, int64_t b)
     return sum;
 }
 
-/* The difference, in the same way. */
+/* The difference a - b; INT64_MAX or INT64_MIN if it does not fit. It cannot fail. */
 static inline int64_t blz_time_sub(int64_t a, int64_t b)
 {
     int64_t difference;
@@ -66,7 +70,10 @@ static inline int64_t blz_time_sub(int64_t a, int64_t b)
     return difference;
 }
 
-/* count * unit: blz_time_of(hours, BLZ_HOUR). */
+/*
+ * The product count * unit: blz_time_of(hours, BLZ_HOUR); INT64_MAX or INT64_MIN if it does not
+ * fit. It cannot fail.
+ */
 static inline int64_t blz_time_of(int64_t count, int64_t unit)
 {
     int64_t product;
@@ -76,22 +83,25 @@ static inline int64_t blz_time_of(int64_t count, int64_t unit)
     return product;
 }
 
-/* A duration in whole units: blz_time_in(ns, BLZ_MSEC). Towards zero. */
+/* A duration in whole units, rounded towards zero: blz_time_in(ns, BLZ_MSEC). It cannot fail. */
 static inline int64_t blz_time_in(int64_t ns, int64_t unit)
 {
     return ns / unit;
 }
 
 /*
- * A deadline is an instant by which something must be done: `ns` from now. Several awaits can share
- * one (blz_with_deadline), so that together they take no longer. [any thread]
+ * The instant `ns` from now, by which something must be done. Several awaits can share a deadline
+ * (blz_with_deadline), so that together they take no longer. It cannot fail.
  */
 static inline int64_t blz_deadline(int64_t ns)
 {
     return blz_time_add(blz_now(), ns);
 }
 
-/* How long until then; 0 once it has passed; BLZ_NEVER if it never does. [any thread] */
+/*
+ * How long it is until an instant; 0 once it has passed; BLZ_NEVER if it never does. It cannot
+ * fail.
+ */
 static inline int64_t blz_deadline_left(int64_t deadline_ns)
 {
     int64_t left = deadline_ns == BLZ_NEVER ? BLZ_NEVER : blz_time_sub(deadline_ns, blz_now());
@@ -122,42 +132,47 @@ typedef struct blz_timer {
     struct blz_timer *ahead;
 } blz_timer;
 
-/* A timer that will call fn(arg). */
+/* Prepares a timer that will call fn(arg). [any thread] */
 BLZ_API void blz_timer_init(blz_timer *timer, void (*fn)(void *arg), void *arg);
 
 /*
- * Arms it: fn(arg) is called once, at or after the given instant, by a worker of the runtime, in
- * between two polls. A poll that takes long delays it. It must be short, and must not block. It may
- * do with the timer what it likes, arming it anew included. `rt` NULL: the runtime of this thread.
- * 0; -EBUSY: it is armed; -ENXIO: no runtime; -ESHUTDOWN: the runtime is ending; -EOWNERDEAD: in a
- * forked child. What is still armed when the runtime is freed is dropped without a call. [any
- * thread]
+ * Arms the timer: fn(arg) is called once, at or after the given instant, by a worker of the
+ * runtime, in between two polls. A poll that takes long delays it. fn must be short, and must not
+ * block. It may do anything with the timer, also arm it anew. `rt` NULL: the runtime of this
+ * thread. 0; -EBUSY: it is armed; -ENXIO: no runtime; -ESHUTDOWN: the runtime is ending;
+ * -EOWNERDEAD: in a forked child. A timer that is still armed when the runtime is freed is dropped
+ * without a call. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_timer_start(blz_timer *timer, blz_rt *rt, int64_t deadline_ns);
 
 /*
- * Disarms it. True: it will not fire. False: it was not armed, or has fired: the call has been
- * made, or is being made right now. In both cases the timer's own memory may go at once. [any
- * thread, but not while another one starts it or frees the runtime]
+ * Disarms the timer. True: it will not fire. False: it was not armed, or has fired: the call has
+ * been made, or is being made right now. In both cases the timer's own memory may be freed at once.
+ * [any thread, but not while another one starts it or frees the runtime]
  */
 BLZ_API bool blz_timer_cancel(blz_timer *timer);
 
-/* Moves an armed timer to another instant. False: it was not armed, or has fired. [as cancel] */
+/*
+ * Moves an armed timer to another instant. False: it was not armed, or has fired. [any thread, but
+ * not while another one starts it or frees the runtime]
+ */
 BLZ_API bool blz_timer_reset(blz_timer *timer, int64_t deadline_ns);
 
-/* Whether it waits to fire. [any thread] */
+/* Whether the timer waits to fire. [any thread] */
 BLZ_API bool blz_timer_is_armed(const blz_timer *timer);
 
 /*
- * The same on the heap of the runtime (NULL: this thread's). NULL: no memory. free cancels it, and
- * may be called by its callback; and after the runtime is gone. [as cancel]
+ * Makes a timer on the heap of the runtime (NULL: this thread's); NULL: no memory. blz_timer_free
+ * cancels and frees it. It may be called by the timer's callback, and after the runtime has been
+ * freed. [any thread, but not while another one starts it or frees the runtime]
  */
 BLZ_API blz_timer *blz_timer_new(blz_rt *rt, void (*fn)(void *arg), void *arg);
 BLZ_API void blz_timer_free(blz_timer *timer);
 
 /*
- * For a poll function: the task being polled is woken at or after the given instant. The timer must
+ * Wakes the task being polled at or after the given instant. For a poll function. The timer must
  * not be armed. Once it has fired, or blz_timer_cancel has been called, it may be armed again.
+ * [task]
  */
 BLZ_API void blz_timer_wake_at(blz_timer *timer, int64_t deadline_ns, blz_cx *cx);
 
@@ -170,15 +185,15 @@ typedef struct blz_sleep_op {
 } blz_sleep_op;
 
 /*
- * Awaits the passing of time: 0. `ns` counts from the first poll; zero or less is ready at once.
- * -ENXIO: this is no task (blz_wait). Interruptible. [task]
+ * Awaits the passing of time, or an instant: 0. `ns` counts from the first poll; zero or less is
+ * ready at once. -ENXIO: this is no task (blz_wait). Interruptible: -ECANCELED. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_sleep(blz_sleep_op *op, int64_t ns);
 BLZ_API BLZ_NODISCARD blz_future *blz_sleep_until(blz_sleep_op *op, int64_t deadline_ns);
 
 /*
- * Changes when a sleep ends that somebody in this task awaits and that is not ready yet: a branch
- * of a race, say. [task that awaits it]
+ * Changes when a sleep ends that is being awaited in this task and not ready yet: a branch of a
+ * race, say. [task that awaits it]
  */
 BLZ_API void blz_sleep_reset(blz_sleep_op *op, int64_t deadline_ns);
 
@@ -191,22 +206,27 @@ typedef struct blz_timeout {
 } blz_timeout;
 
 /*
- * Awaits `inner`, but no longer than `ns`, which count from the first poll: then it is cancelled,
- * and awaited to its end. Gives its result; -ETIMEDOUT only if that is -ECANCELED because of the
- * timeout. So what came in spite of it (bytes read, say) is not lost. Zero or less: `inner` has one
- * poll to be ready in. If it is ready at its first poll no clock is read. -ENXIO: it would have to
- * wait, and this is no task (blz_wait; there blz_wait_until has a limit). Interruptible as `inner`
- * is. [task]
+ * Awaits `inner`, but no longer than `ns`, which count from the first poll: then `inner` is
+ * cancelled, and awaited to its end. Gives its result; -ETIMEDOUT only if that is -ECANCELED
+ * because of the timeout. So what came in spite of it (bytes read, say) is not lost. Zero or less:
+ * `inner` has one poll to be ready in. If it is ready at its first poll no clock is read. -ENXIO:
+ * it would have to wait, and this is no task (blz_wait; there blz_wait_until has a limit).
+ * Interruptible as `inner` is. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_with_timeout(blz_timeout *op, int64_t ns, blz_future *inner);
 
-/* The same until an instant (blz_deadline) that several awaits may share. */
+/*
+ * Awaits `inner`, but not past an instant (blz_deadline) that several awaits may share: then
+ * `inner` is cancelled, and awaited to its end. Gives its result; -ETIMEDOUT only if that is
+ * -ECANCELED because of the deadline. -ENXIO: it would have to wait, and this is no task.
+ * Interruptible as `inner` is. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_with_deadline(blz_timeout *op, int64_t deadline_ns,
                                                     blz_future *inner);
 
 /* ---- Repeating ---- */
 
-/* What becomes of ticks that nobody awaited in time. */
+/* What becomes of ticks that were not awaited in time. */
 enum {
     BLZ_INTERVAL_BURST = 0, /* they follow at once, up to 64 of them */
     BLZ_INTERVAL_DELAY = 1, /* dropped; the next comes a whole period after the late one */
@@ -234,15 +254,17 @@ typedef struct blz_interval {
 } blz_interval;
 
 /*
- * Sets it up: the first tick is due at `start_ns` (blz_now(): at once; blz_deadline(period): after
- * a period). 0; -EINVAL: the period is not positive, or there is no such policy.
+ * Prepares an interval: the first tick is due at `start_ns` (blz_now(): at once;
+ * blz_deadline(period): after a period). 0; -EINVAL: the period is not positive, or there is no
+ * such policy. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_interval_init(blz_interval *iv, int64_t start_ns, int64_t period_ns,
                                             int policy);
 
 /*
- * Awaits the next tick: the number of ticks before the next one that are dropped because it is too
- * late for them; 0 if all is well. Interruptible, and a cancelled tick is not lost. [task]
+ * Awaits the next tick: gives the number of ticks before the next one that are dropped because it
+ * is too late for them; 0 if all is well. -ENXIO: this is no task (blz_wait). Interruptible: with
+ * -ECANCELED the tick is not lost. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_interval_tick(blz_interval *iv);
 

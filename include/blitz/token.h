@@ -18,7 +18,8 @@
  * to a child is gone it leaves the tree, and the memory of a parent stays while it has children,
  * but nobody can cancel it any more. A token that is let go of cancels nothing.
  *
- * What was done before blz_token_cancel is seen by everyone who finds the token cancelled.
+ * What was done before blz_token_cancel is seen by every task and thread that finds the token
+ * cancelled.
  */
 #ifndef BLITZ_TOKEN_H
 #define BLITZ_TOKEN_H
@@ -34,27 +35,30 @@ typedef struct blz_token blz_token;
 
 /* ---- Tokens ---- */
 
-/* A token without a parent, with one reference. 0; -ENOMEM. [any thread] */
+/* Makes a token without a parent, with one reference: 0; -ENOMEM. [any thread] */
 BLZ_API BLZ_NODISCARD int blz_token_new(blz_token **token);
 
-/* The same, in memory of this allocator, which is copied; so are its children. [any thread] */
+/*
+ * Makes a token without a parent in memory of this allocator, which is copied: 0; -ENOMEM. Its
+ * children use the same allocator. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_token_new_with(blz_token **token, const blz_allocator *allocator);
 
 /*
- * A child, with one reference: cancelled when its parent is, at once if it already is. 0; -ENOMEM.
- * [any thread that has a reference to the parent]
+ * Makes a child of a token, with one reference: 0; -ENOMEM. The child is cancelled when its parent
+ * is, at once if that already is. [any thread that has a reference to the parent]
  */
 BLZ_API BLZ_NODISCARD int blz_token_child(blz_token **child, blz_token *parent);
 
-/* References. Unref of NULL does nothing. [any thread that has one] */
+/* Adds or removes a reference. blz_token_unref of NULL does nothing. [any thread that has one] */
 BLZ_API blz_token *blz_token_ref(blz_token *token);
 BLZ_API void blz_token_unref(blz_token *token);
 
 /*
  * Cancels the token and all below it: true; false: it had been cancelled. When it returns true, all
- * that wait have been woken and all callbacks have been called, here, without any lock; only what
- * another thread is in the middle of cancelling may still be under way. Neither depth nor number
- * of the tokens costs stack. [any thread that has a reference]
+ * waiting tasks have been woken and all callbacks have been called, on this thread, without any
+ * lock; only what another thread is in the middle of cancelling may still be under way. Neither
+ * depth nor number of the tokens costs stack. [any thread that has a reference]
  */
 BLZ_API bool blz_token_cancel(blz_token *token);
 
@@ -72,12 +76,15 @@ typedef struct blz_token_op {
 } blz_token_op;
 
 /*
- * Awaits that the token is cancelled: 0. The reference must stay until it is ready. Interruptible.
- * [task]
+ * Awaits the cancellation of the token: 0. The reference must stay until the future is ready.
+ * Interruptible: -ECANCELED. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_token_cancelled(blz_token_op *op, blz_token *token);
 
-/* Blocks this thread until then: 0. -EDEADLK on a worker. [any thread but a worker] */
+/*
+ * Blocks this thread until the token is cancelled: 0; -EDEADLK on a worker. [any thread but a
+ * worker]
+ */
 static inline int64_t blz_token_wait(blz_token *token)
 {
     blz_token_op op;
@@ -115,29 +122,34 @@ typedef struct blz_token_callback {
 } blz_token_callback;
 
 /*
- * Calls fn(arg) when the token is cancelled: on the thread that cancels it, once, those registered
- * first before the others. 0: registered; there must be a blz_token_unregister, and the token stays
- * until then. 1: it had been cancelled: fn(arg) has been called, here, and nothing is registered.
- * [any thread that has a reference]
+ * Registers fn(arg) to be called once when the token is cancelled, on the thread that cancels it,
+ * in the order of registration. 0: registered; blz_token_unregister must be called, and the token
+ * stays until then. 1: the token had been cancelled; fn(arg) has been called on this thread, and
+ * nothing is registered. It cannot fail. [any thread that has a reference]
  */
 BLZ_API BLZ_NODISCARD int blz_token_register(blz_token_callback *callback, blz_token *token,
                                              void (*fn)(void *arg), void *arg);
 
 /*
- * True: the callback has not been called, and never will be. False: it has been; if it was running,
- * this waits for its end, so that its memory may go, and what it uses. Only inside of the callback
- * itself it does not wait. Must not be called with a lock that the callback takes. [any thread]
+ * Removes a callback. True: it has not been called, and never will be. False: it has been called;
+ * if it was running, this waits for its end, so that its memory may be freed. Only inside of the
+ * callback itself it does not wait. Must not be called while holding a lock that the callback
+ * takes. [any thread]
  */
 BLZ_API bool blz_token_unregister(blz_token_callback *callback);
 
 /*
- * The task is cancelled when the token is: as a callback that calls blz_task_cancel. 0, then there
- * must be a blz_token_unbind; or 1: it was so at once. [any thread that has both references]
+ * Cancels the task (blz_task_cancel) when the token is cancelled. 0: bound; blz_token_unbind must
+ * be called. 1: the token had been cancelled, and the task has been cancelled at once. It cannot
+ * fail. [any thread that has both references]
  */
 BLZ_API BLZ_NODISCARD int blz_token_bind(blz_token_callback *callback, blz_token *token,
                                          blz_task *task);
 
-/* Undoes it: true if the task has not been cancelled by it. After a 1, nothing. [any thread] */
+/*
+ * Undoes blz_token_bind: true if the task has not been cancelled by it. After a blz_token_bind that
+ * gave 1 it does nothing. [any thread]
+ */
 BLZ_API bool blz_token_unbind(blz_token_callback *callback);
 
 BLZ_END_DECLS

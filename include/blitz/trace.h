@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Traces: what every thread did and when, as a picture. Polls, wake-ups as arrows from whoever woke
+ * Traces: what every thread did and when, as a picture. Polls, wake-ups as arrows from their cause
  * to the poll that answered, spawns, steals, sleeps, timers, completed I/O, blocking jobs and the
  * jobs of fork-join pools; and what the program marks itself.
  *

@@ -23,6 +23,10 @@
  * blz_udp is a handle like blz_tcp (blitz/tcp.h). Any number of operations may be in flight, by any
  * number of tasks. All are interruptible; buffers and addresses stay valid until they are ready.
  *
+ * Errors that every function may give: -EBADF: the handle is empty, or its socket is closed; and
+ * errors of the system. Functions that await also give -ECANCELED, and -ENXIO outside of a task
+ * (blz_wait) if they would have to wait.
+ *
  * A datagram is received whole or cut off, and then BLZ_MSG_TRUNCATED is set in msg.flags. Empty
  * ones are sent and received like others: 0 is not an end. On a connected socket an error that
  * the network reported for something sent before (-ECONNREFUSED) is the result of the next
@@ -35,7 +39,7 @@
 
 BLZ_BEGIN_DECLS
 
-/* All zero: none. */
+/* A datagram socket: a handle, which may be copied. All zero: none. */
 typedef struct blz_udp {
     void *entry_;
     uint64_t generation_;
@@ -69,43 +73,72 @@ BLZ_API BLZ_NODISCARD int blz_udp_bind(blz_udp *udp, const char *address);
 BLZ_API BLZ_NODISCARD int blz_udp_bind_with(blz_udp *udp, const blz_addr *addr,
                                             const blz_udp_options *options);
 
-/* From now on it sends to `addr` and receives only from there. NULL: as before. Does not wait. */
+/*
+ * Connects the socket: from now on it sends to `addr` and receives only from there. NULL ends that.
+ * Does not wait. 0; -EAFNOSUPPORT: an address of another family.
+ */
 BLZ_API BLZ_NODISCARD int blz_udp_connect(const blz_udp *udp, const blz_addr *addr);
 
-/* Closes it; *udp is none afterwards. What is in flight ends with -ECANCELED. -EBADF */
+/*
+ * Closes the socket; *udp is none afterwards. What is in flight ends with -ECANCELED. 0; -EBADF: it
+ * is closed.
+ */
 BLZ_API int blz_udp_close(blz_udp *udp);
 
-/* Takes over a descriptor, gives one back; see blz_tcp_from_fd. */
+/*
+ * Takes over a descriptor for the runtime `rt` (NULL: this thread's), which closes it from now on.
+ * 0; -EINVAL: no UDP socket. On failure it is still the caller's.
+ */
 BLZ_API BLZ_NODISCARD int blz_udp_from_fd(blz_udp *udp, blz_rt *rt, blz_sysfd fd);
+
+/*
+ * Gives the descriptor, which the caller closes; *udp is none afterwards. -EBUSY: an operation is
+ * in flight.
+ */
 BLZ_API BLZ_NODISCARD int64_t blz_udp_into_fd(blz_udp *udp);
 
-/* The addresses of this side, and of the one that it is connected to. [any thread] */
+/*
+ * The address of this side, or of the one that the socket is connected to: 0 and *addr; -ENOTCONN:
+ * it is not connected.
+ */
 BLZ_API int blz_udp_local_addr(const blz_udp *udp, blz_addr *addr);
-BLZ_API int blz_udp_peer_addr(const blz_udp *udp, blz_addr *addr); /* -ENOTCONN */
+BLZ_API int blz_udp_peer_addr(const blz_udp *udp, blz_addr *addr);
 
-/* See blitz/socket.h. */
+/*
+ * Sets or gets an option of the socket (blitz/socket.h): 0; -EINVAL: no such option, or the value
+ * is out of range; -ENOPROTOOPT or -EOPNOTSUPP: not for this kind of socket, or not on this system.
+ */
 BLZ_API int blz_udp_set(const blz_udp *udp, blz_opt option, int64_t value);
 BLZ_API int blz_udp_get(const blz_udp *udp, blz_opt option, int64_t *value);
 
 /* ---- Datagrams [task] ---- */
 
-/* Receives one: its length, or `len` if it was longer (BLZ_MSG_TRUNCATED). */
+/* Receives one datagram: its length, or `len` if it was longer (BLZ_MSG_TRUNCATED). */
 BLZ_API BLZ_NODISCARD blz_future *blz_udp_recv(blz_msg *msg, const blz_udp *udp, void *buf,
                                                size_t len);
 
-/* The same, and where it came from. */
+/*
+ * Receives one datagram, and the address that it came from: its length, or `len` if it was longer
+ * (BLZ_MSG_TRUNCATED).
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_udp_recv_from(blz_msg *msg, const blz_udp *udp, void *buf,
                                                     size_t len, blz_addr *from);
 
-/* The same, but it stays there. `from` may be NULL. */
+/*
+ * Copies the next datagram and leaves it to be received: its length, or `len` if it is longer
+ * (BLZ_MSG_TRUNCATED). `from` may be NULL.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_udp_peek(blz_msg *msg, const blz_udp *udp, void *buf,
                                                size_t len, blz_addr *from);
 
-/* Sends one to where the socket is connected: `len`. -EDESTADDRREQ: it is not. -EMSGSIZE */
+/*
+ * Sends one datagram to where the socket is connected: `len`. -EDESTADDRREQ: it is not connected;
+ * -EMSGSIZE: too long.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_udp_send(blz_msg *msg, const blz_udp *udp, const void *buf,
                                                size_t len);
 
-/* The same to an address. */
+/* Sends one datagram to an address: `len`. -EMSGSIZE: too long. */
 BLZ_API BLZ_NODISCARD blz_future *blz_udp_send_to(blz_msg *msg, const blz_udp *udp, const void *buf,
                                                   size_t len, const blz_addr *to);
 
@@ -122,10 +155,13 @@ BLZ_API BLZ_NODISCARD blz_future *blz_udp_send_segments(blz_msg *msg, const blz_
                                                         const void *buf, size_t len,
                                                         uint16_t segment, const blz_addr *to);
 
-/* Waits until it could receive (BLZ_READABLE) or send (BLZ_WRITABLE): those that are true. */
+/* Awaits that it could receive (BLZ_READABLE) or send (BLZ_WRITABLE): gives those that are true. */
 BLZ_API BLZ_NODISCARD blz_future *blz_udp_ready(blz_io *io, const blz_udp *udp, int events);
 
-/* Without waiting: -EAGAIN. On a connected socket, or for receiving. [any thread] */
+/*
+ * Receives, or sends to where the socket is connected, without waiting: the number of bytes;
+ * -EAGAIN: it would have to wait. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int64_t blz_udp_try_recv(const blz_udp *udp, void *buf, size_t len);
 BLZ_API BLZ_NODISCARD int64_t blz_udp_try_send(const blz_udp *udp, const void *buf, size_t len);
 
@@ -142,9 +178,9 @@ typedef struct blz_datagram {
 } blz_datagram;
 
 /*
- * Receives as many as are there, up to `count`, waiting for the first: their number. Sends as
- * many as there is room for, waiting for room for the first: their number; an error is reported
- * if the first could not be sent. One system call for up to 32. `count` 0 gives 0.
+ * Receives as many datagrams as are there, up to `count`, waiting for the first; or sends as many
+ * as there is room for, waiting for room for the first: their number. An error is reported if the
+ * first could not be sent. One system call for up to 32. `count` 0 gives 0.
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_udp_recv_batch(blz_msg *msg, const blz_udp *udp,
                                                      blz_datagram *datagrams, size_t count);
@@ -162,7 +198,10 @@ BLZ_API BLZ_NODISCARD int blz_udp_join(const blz_udp *udp, const blz_addr *group
                                        uint32_t interface);
 BLZ_API int blz_udp_leave(const blz_udp *udp, const blz_addr *group, uint32_t interface);
 
-/* The interface through which what is sent to groups goes. See also BLZ_OPT_MULTICAST_*. */
+/*
+ * Sets the interface through which datagrams to groups are sent. See also BLZ_OPT_MULTICAST_TTL and
+ * BLZ_OPT_MULTICAST_LOOP.
+ */
 BLZ_API int blz_udp_set_multicast_interface(const blz_udp *udp, uint32_t interface);
 
 BLZ_END_DECLS

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Unix sockets: connections and datagrams between processes of one machine, which can carry open
- * descriptors and know who the other side is.
+ * descriptors and know the process of the other side.
  *
  *     blz_unix_cred who;
  *     ...
  *     BLZ_AWAIT(self->rc, blz_unix_connect(&self->connect, &self->conn, "unix:/run/app.sock"));
  *     if (self->rc == 0)
  *         self->rc = blz_unix_peer_cred(&self->conn, &self->who);
- *     BLZ_AWAIT(self->n, blz_unix_send_fds(&self->msg, &self->conn, "f", 1, &self->file, 1));
+ *     if (self->rc == 0)
+ *         BLZ_AWAIT(self->rc, blz_unix_send_fds(&self->msg, &self->conn, "f", 1, &self->file, 1));
  *
- * Handles, operations, errors and cancellation are as in blitz/tcp.h. Addresses are paths, or
- * abstract names (Linux), which need no file: see blitz/addr.h.
+ * Handles, operations and cancellation are as in blitz/tcp.h. Addresses are paths, or abstract
+ * names (Linux), which need no file: see blitz/addr.h.
+ *
+ * Errors that every function may give: -EBADF: the handle is empty, or its socket is closed; and
+ * errors of the system, such as -ECONNRESET or -ENOBUFS. Functions that await also give -ECANCELED,
+ * and -ENXIO outside of a task (blz_wait) if they would have to wait.
  *
  * Windows has connections, but no datagrams, no descriptors along with bytes, and no credentials:
  * these functions say -ENOTSUP there.
  *
  * A listener, or a datagram socket, makes a file at its path, which stays when it is closed, and
  * makes the next one at that path fail with -EADDRINUSE. Removing it is the program's business:
- * unlink(2) at the end, or before listening if it knows that nobody else listens there.
+ * unlink(2) at the end, or before listening if it knows that no other program listens there.
  */
 #ifndef BLITZ_UNIX_H
 #define BLITZ_UNIX_H
@@ -69,7 +74,11 @@ BLZ_API BLZ_NODISCARD int blz_unix_listen(blz_unix_listener *listener, const cha
 BLZ_API BLZ_NODISCARD int blz_unix_listen_with(blz_unix_listener *listener, const blz_addr *addr,
                                                const blz_unix_listen_options *options);
 
-/* Waits for a connection: 0 and *conn; as blz_tcp_accept. [task] */
+/*
+ * Awaits a connection: 0 and *conn. A connection that arrives when the wait has just been cancelled
+ * is kept for the next accept. When descriptors or memory have run out it pauses (10 ms, then
+ * longer, to a second) and tries again. Any number of tasks may accept from one listener. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_accept(blz_io *io, const blz_unix_listener *listener,
                                                   blz_unix *conn);
 
@@ -93,13 +102,27 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_serve(blz_serve_op *op,
                                                  int (*on_conn)(void *arg, blz_unix conn),
                                                  void *arg);
 
-/* As blz_tcp_listener_close and blz_tcp_listener_addr. [any thread] */
+/*
+ * Closes the listener, and the connections that have not been accepted: 0; -EBADF: it is closed.
+ * [any thread]
+ */
 BLZ_API int blz_unix_listener_close(blz_unix_listener *listener);
+
+/* The address at which it listens: 0 and *addr. [any thread] */
 BLZ_API int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *addr);
 
-/* See blz_tcp_listener_from_fd. */
+/*
+ * Takes over a descriptor that listens already (inherited, say), for the runtime `rt` (NULL: this
+ * thread's), which closes it from now on. It is put into non-blocking mode. -EINVAL: it does not
+ * listen, or is no Unix socket. On failure it is still the caller's. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt,
                                                     blz_sysfd fd);
+
+/*
+ * Gives the descriptor, which the caller closes; *listener is none afterwards. -EBUSY: an accept
+ * waits. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int64_t blz_unix_listener_into_fd(blz_unix_listener *listener);
 
 /* What is set before connecting. All zero means the default. */
@@ -118,9 +141,9 @@ typedef struct blz_unix_connect_op {
 
 /*
  * Connects to an address that is text ("unix:/run/app.sock"): 0 and *conn. On failure there is
- * nothing to close. -EINVAL: not an address; -EAFNOSUPPORT: not a Unix socket's; -ECONNREFUSED:
- * nobody listens there, or (readiness backends) too many wait to be accepted, of which there is no
- * news to wait for; -ENOENT: no such path. [task]
+ * nothing to close. -EINVAL: not an address; -EAFNOSUPPORT: not a Unix socket's; -ECONNREFUSED: no
+ * socket listens there, or (readiness backends) too many connections wait to be accepted, of which
+ * there is no event to wait for; -ENOENT: no such path. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_connect(blz_unix_connect_op *op, blz_unix *conn,
                                                    const char *address);
@@ -133,33 +156,88 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_connect_with(blz_io *io, blz_unix *co
                                                         const blz_addr *addr,
                                                         const blz_unix_options *options);
 
-/* Two ends of one connection. `rt` NULL: the runtime of this thread. [any thread] */
+/*
+ * Makes two ends of one connection. `rt` NULL: the runtime of this thread. 0; -ENXIO: no runtime;
+ * -EMFILE, -ENOMEM. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_unix_pair(blz_unix *a, blz_unix *b, blz_rt *rt);
 
-/* See blz_tcp_from_fd. */
+/*
+ * Takes over a connected descriptor for the runtime `rt` (NULL: this thread's), which closes it
+ * from now on. It may be put into non-blocking mode. -EINVAL: no Unix stream socket, or one that
+ * listens. On failure it is still the caller's. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, blz_sysfd fd);
+
+/*
+ * Gives the descriptor, which the caller closes; *conn is none afterwards. -EBUSY: an operation is
+ * in flight. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int64_t blz_unix_into_fd(blz_unix *conn);
 
-/* ---- Reading and writing: see blitz/tcp.h [task] ---- */
+/* ---- Reading and writing [task] ---- */
 
-/* Descriptors that were sent along are closed by these; blz_unix_recv_fds takes them. */
+/*
+ * Reads what is there, up to `len` bytes, waiting for the first: the number of bytes; 0 is the end
+ * of the stream. Descriptors that were sent along are closed; blz_unix_recv_fds takes them.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_read(blz_io *io, const blz_unix *conn, void *buf,
                                                 size_t len);
+
+/*
+ * Reads all of `len` bytes: `len`. -ENODATA: the end came first; io->done says how many there were.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_read_exact(blz_io *io, const blz_unix *conn, void *buf,
                                                       size_t len);
+
+/*
+ * Reads what is there into several pieces of memory, waiting for the first byte: the number of
+ * bytes; 0 is the end of the stream. The pieces and the array must stay until the future is ready.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_readv(blz_io *io, const blz_unix *conn,
                                                  const blz_iovec *iov, size_t count);
+
+/*
+ * Waits without a buffer, and gets one with data in it: its length; 0 is the end of the stream,
+ * without a buffer. Give it back by blz_buf_release.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_read_lease(blz_io *io, const blz_unix *conn,
                                                       blz_buf *buf);
+
+/*
+ * Copies what is there, up to `len` bytes, waiting for the first, and leaves it to be read: the
+ * number of bytes; 0 is the end of the stream.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_peek(blz_io *io, const blz_unix *conn, void *buf,
                                                 size_t len);
+
+/* Writes some of it, at least a byte: the number of bytes. -EPIPE: the peer is gone. */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_write(blz_io *io, const blz_unix *conn, const void *buf,
                                                  size_t len);
+
+/*
+ * Writes all of it: `len`. After an error io->done says how far it came. -EPIPE: the peer is gone.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_write_all(blz_io *io, const blz_unix *conn,
                                                      const void *buf, size_t len);
+
+/*
+ * Writes some of several pieces of memory, at least a byte: the number of bytes. -EPIPE: the peer
+ * is gone.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_writev(blz_io *io, const blz_unix *conn,
                                                   const blz_iovec *iov, size_t count);
+
+/*
+ * Awaits that a read (BLZ_READABLE) or a write (BLZ_WRITABLE), or one of both, would not wait:
+ * gives those that are true. It takes the place of an operation in that direction: -EBUSY.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_ready(blz_io *io, const blz_unix *conn, int events);
+
+/*
+ * Reads or writes without waiting: the number of bytes; -EAGAIN: it would have to wait. [any
+ * thread]
+ */
 BLZ_API BLZ_NODISCARD int64_t blz_unix_try_read(const blz_unix *conn, void *buf, size_t len);
 BLZ_API BLZ_NODISCARD int64_t blz_unix_try_write(const blz_unix *conn, const void *buf, size_t len);
 
@@ -185,28 +263,49 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_recv_fds(blz_msg *msg, const blz_unix
 
 /* ---- Ending and asking [any thread] ---- */
 
-/* `how`: BLZ_SHUT_READ and so on, of blitz/tcp.h. */
+/*
+ * Ends a direction (BLZ_SHUT_READ, BLZ_SHUT_WRITE or BLZ_SHUT_BOTH of blitz/tcp.h): after
+ * BLZ_SHUT_WRITE the other side reads the end of the stream. 0; -EINVAL: no such direction;
+ * -ENOTCONN.
+ */
 BLZ_API int blz_unix_shutdown(const blz_unix *conn, int how);
+
+/* Closes the connection; *conn is none afterwards. 0; -EBADF: it is closed. */
 BLZ_API int blz_unix_close(blz_unix *conn);
 
-/* It as a stream: see blitz/stream.h. [any thread] */
+/* The connection as a stream (blitz/stream.h). */
 BLZ_API blz_stream blz_unix_stream(const blz_unix *conn);
+
+/*
+ * The address of this side, or of the other side: 0 and *addr; -ENOTCONN: the connection has ended.
+ */
 BLZ_API int blz_unix_local_addr(const blz_unix *conn, blz_addr *addr);
 BLZ_API int blz_unix_peer_addr(const blz_unix *conn, blz_addr *addr);
+
+/*
+ * Sets or gets an option of the connection (blitz/socket.h): 0; -EINVAL: no such option, or the
+ * value is out of range; -ENOPROTOOPT or -EOPNOTSUPP: not for this kind of socket, or not on this
+ * system.
+ */
 BLZ_API int blz_unix_set(const blz_unix *conn, blz_opt option, int64_t value);
 BLZ_API int blz_unix_get(const blz_unix *conn, blz_opt option, int64_t *value);
 
 /*
- * Who the other side was when it connected, listened, or made the pair. `pid` 0: the system does not
- * know (NetBSD, OpenBSD). -ENOTSUP: on Windows.
+ * The process at the other side: process, user and group number. `pid` 0: the system does not know
+ * (NetBSD, OpenBSD).
  */
 typedef struct blz_unix_cred {
     int64_t pid;
     uint32_t uid, gid;
 } blz_unix_cred;
+
+/*
+ * Which process the other side was when it connected, listened, or made the pair: 0 and *cred;
+ * -EBADF: the connection is closed; -ENOTSUP: on Windows.
+ */
 BLZ_API int blz_unix_peer_cred(const blz_unix *conn, blz_unix_cred *cred);
 
-/* ---- Datagrams: see blitz/udp.h ---- */
+/* ---- Datagrams, received whole or cut off (BLZ_MSG_TRUNCATED) ---- */
 
 /* All zero means the default. */
 typedef struct blz_unix_dgram_options {
@@ -228,18 +327,45 @@ BLZ_API BLZ_NODISCARD int blz_unix_dgram_bind(blz_unix_dgram *dgram, const char 
  */
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_bind_with(blz_unix_dgram *dgram, const blz_addr *addr,
                                                    const blz_unix_dgram_options *options);
+
+/*
+ * Makes two datagram sockets that are connected to each other. `rt` NULL: the runtime of this
+ * thread. 0; -ENXIO: no runtime; -EMFILE, -ENOMEM. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram *b, blz_rt *rt);
+
+/*
+ * Takes over a descriptor for the runtime `rt` (NULL: this thread's), which closes it from now on.
+ * -EINVAL: no datagram socket of this kind. On failure it is still the caller's. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, blz_sysfd fd);
+
+/* Gives the descriptor, which the caller closes. -EBUSY: an operation is in flight. [any thread] */
 BLZ_API BLZ_NODISCARD int64_t blz_unix_dgram_into_fd(blz_unix_dgram *dgram);
+
+/*
+ * Connects the socket: from now on it sends to `addr` and receives only from there. Does not wait.
+ * 0; -ECONNREFUSED, -ENOENT: there is no such socket. [any thread]
+ */
 BLZ_API BLZ_NODISCARD int blz_unix_dgram_connect(const blz_unix_dgram *dgram, const blz_addr *addr);
+
+/* Closes the socket; *dgram is none afterwards. 0; -EBADF: it is closed. [any thread] */
 BLZ_API int blz_unix_dgram_close(blz_unix_dgram *dgram);
+
+/* The address of the socket: 0 and *addr. [any thread] */
 BLZ_API int blz_unix_dgram_local_addr(const blz_unix_dgram *dgram, blz_addr *addr);
+
+/*
+ * Sets or gets an option of the socket (blitz/socket.h): 0; -EINVAL: no such option, or the value
+ * is out of range; -ENOPROTOOPT or -EOPNOTSUPP: not for this kind of socket. [any thread]
+ */
 BLZ_API int blz_unix_dgram_set(const blz_unix_dgram *dgram, blz_opt option, int64_t value);
 BLZ_API int blz_unix_dgram_get(const blz_unix_dgram *dgram, blz_opt option, int64_t *value);
 
 /*
- * Receives one; `from` and `fds` may be NULL. A sender without a name has no address
- * (BLZ_ADDR_NONE). Datagrams wait for room at the receiver, so none is lost. [task]
+ * Receives one datagram: its length, or `len` if it was longer (BLZ_MSG_TRUNCATED). `from` and
+ * `fds` may be NULL. A sender without a name has no address (BLZ_ADDR_NONE). Datagrams wait for
+ * room at the receiver, so none is lost. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_recv(blz_msg *msg, const blz_unix_dgram *dgram,
                                                       void *buf, size_t len, blz_addr *from);
@@ -247,7 +373,10 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_recv_fds(blz_msg *msg, const bl
                                                           void *buf, size_t len, blz_sysfd *fds,
                                                           size_t max);
 
-/* Sends one to where it is connected, waiting for room. -ENOTCONN. */
+/*
+ * Sends one datagram to where the socket is connected, waiting for room: `len`. -ENOTCONN: it is
+ * not connected. [task]
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_send(blz_msg *msg, const blz_unix_dgram *dgram,
                                                       const void *buf, size_t len);
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_send_fds(blz_msg *msg, const blz_unix_dgram *dgram,
@@ -255,8 +384,9 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_send_fds(blz_msg *msg, const bl
                                                           const blz_sysfd *fds, size_t nr_fds);
 
 /*
- * Sends one to an address. -ENOBUFS: the receiver has no room; of this there is no news to wait for
- * unless the socket is connected to it. -ECONNREFUSED, -ENOENT: nobody is there.
+ * Sends one datagram to an address: `len`. -ENOBUFS: the receiver has no room; there is no event to
+ * wait for unless the socket is connected to it. -ECONNREFUSED, -ENOENT: there is no such socket.
+ * [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_dgram_send_to(blz_msg *msg, const blz_unix_dgram *dgram,
                                                          const void *buf, size_t len,

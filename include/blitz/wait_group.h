@@ -4,7 +4,7 @@
  *
  *     blz_wait_group_init(&self->group);
  *     for (i = 0; i < n; i++) {
- *         blz_wait_group_add(&self->group, 1);                        // before it starts
+ *         blz_ignore(blz_wait_group_add(&self->group, 1));            // before it starts
  *         start(&jobs[i], &self->group);                              // ends with ..._done(group)
  *     }
  *     BLZ_AWAIT(self->rc, blz_wait_group_await(&self->wait, &self->group));
@@ -54,28 +54,28 @@ typedef struct blz_wait_group_op {
     uint64_t reserved[2];
 } blz_wait_group_op;
 
-/* Nothing to wait for. [any thread] */
+/* Prepares a group with nothing to wait for. [any thread] */
 BLZ_API void blz_wait_group_init(blz_wait_group *group);
 
 /*
- * There are n more things to do. 0; -EOVERFLOW: more than BLZ_WAIT_GROUP_MAX, and nothing has been
- * added. One atomic operation. [any thread]
+ * Adds n things that are to be done: 0; -EOVERFLOW: there would be more than BLZ_WAIT_GROUP_MAX,
+ * and nothing has been added. One atomic operation. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_wait_group_add(blz_wait_group *group, uint32_t n);
 
 /*
- * One thing is done. One atomic operation, unless it is the last and somebody waits. More than were
- * added abort. [any thread]
+ * Says that one thing is done. One atomic operation, unless it is the last and a task or thread
+ * waits. Aborts if nothing was left to be done. [any thread]
  */
 BLZ_API void blz_wait_group_done(blz_wait_group *group);
 
-/* Things that are to be done; old when you look at it. [any thread] */
+/* How many things are still to be done; may be outdated when it returns. [any thread] */
 BLZ_API uint32_t blz_wait_group_count(const blz_wait_group *group);
 
 /* 0 if there is nothing to be done, otherwise -EAGAIN. One load. [any thread] */
 BLZ_API int blz_wait_group_try_await(blz_wait_group *group);
 
-/* Awaits that the count is zero: 0. Interruptible: -ECANCELED, and the count stays. [task] */
+/* Awaits that the count is zero: 0. Interruptible: -ECANCELED; the count stays as it is. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_wait_group_await(blz_wait_group_op *op,
                                                        blz_wait_group *group);
 

@@ -4,8 +4,8 @@
  *
  * A waker is a 16-byte value. Cloning one counts a reference to its task, so it may be woken or
  * dropped from any thread at any time, also after the task has finished. A leaf future that has to
- * wait takes one with blz_cx_waker(cx), keeps it, returns BLZ_PENDING, and whoever makes it ready
- * calls blz_waker_wake() on it:
+ * wait takes one with blz_cx_waker(cx), keeps it, and returns BLZ_PENDING. The thread that makes it
+ * ready calls blz_waker_wake() on it:
  *
  *     static blz_poll door_poll(blz_future *f, blz_cx *cx)
  *     {
@@ -41,19 +41,19 @@ struct blz_waker {
     const blz_waker_ops *ops;
 };
 
-/* Wakes and consumes. *waker is no waker afterwards. [any thread] */
+/* Wakes the task and consumes the waker: *waker is no waker afterwards. [any thread] */
 BLZ_API void blz_waker_wake(blz_waker *waker);
 
-/* Wakes; the waker stays valid. [any thread] */
+/* Wakes the task; the waker stays valid. [any thread] */
 BLZ_API void blz_waker_wake_by_ref(const blz_waker *waker);
 
-/* A second waker for the same task. [any thread] */
+/* Makes a second waker for the task. [any thread] */
 BLZ_API blz_waker blz_waker_clone(const blz_waker *waker);
 
-/* Consumes without waking. [any thread] */
+/* Consumes the waker without waking. [any thread] */
 BLZ_API void blz_waker_drop(blz_waker *waker);
 
-/* Whether both would wake the same thing. [any thread] */
+/* Whether two wakers would wake the same task. [any thread] */
 static inline bool blz_waker_will_wake(const blz_waker *a, const blz_waker *b)
 {
     return a->data == b->data && a->ops == b->ops;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watch: one value that changes, and those who want to know. Each receiver sees the latest value;
- * what was between is of no interest. For configuration, states, progress.
+ * Watch: one value that changes, and receivers that are told. Each receiver sees the latest value;
+ * it may miss values in between. For configuration, states, progress.
  *
  *     BLZ_WATCH(config, struct config)                  // once, in a file or a header
  *
@@ -11,14 +11,15 @@
  *     ...
  *     config_send(&tx, changed);                        // never waits for readers
  *     BLZ_AWAIT(self->rc, config_changed(&self->op, &self->rx));        // another task
- *     config_get(&self->rx, &self->config);             // a copy, whole
+ *     if (self->rc == 0)
+ *         config_get(&self->rx, &self->config);         // a copy, whole
  *
  * BLZ_WATCH makes functions for one type; they are listed at the end. The functions before are the
  * same for values of any size, by pointer. The value is copied by its bytes: it must not own
  * anything that has to be given back.
  *
  * Reading takes no lock: a reader that is stopped in the middle holds up no sender, and a sender
- * that is stopped in the middle holds up no reader. Nobody ever sees a mixture of two values.
+ * that is stopped in the middle holds up no reader. No reader ever sees a mixture of two values.
  *
  * Versions. Each value that is sent has a number. A receiver has *seen* a value after
  * blz_watch_changed, blz_watch_get_and_update or blz_watch_until; the value that is there when
@@ -60,7 +61,10 @@ typedef bool (*blz_watch_predicate)(void *arg, const void *value);
 /* Changes a value in place; false: it has changed nothing after all. */
 typedef bool (*blz_watch_modifier)(void *arg, void *value);
 
-/* An operation that waits: in the frame of whoever awaits it. All fields are the library's. */
+/*
+ * An operation that waits, in the frame of the function that awaits it. All fields are the
+ * library's.
+ */
 typedef struct blz_watch_op {
     blz_future future;
     blz_waiter waiter;
@@ -74,59 +78,69 @@ typedef struct blz_watch_op {
 /* ---- Making one, and handles ---- */
 
 /*
- * Creates a watch with a value of `size` bytes, one sender, and one receiver if rx is not NULL. The
- * allocator is copied; NULL: malloc. 0 or -ENOMEM. [any thread]
+ * Creates a watch with a value of `size` bytes, one sender, and one receiver if rx is not NULL: 0;
+ * -ENOMEM. The allocator is copied; NULL: malloc. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_watch_new(blz_watch_sender *tx, blz_watch_receiver *rx,
                                         const void *initial, size_t size,
                                         const blz_allocator *allocator);
 
-/* Another sender; a receiver that has seen the value of this moment. [any thread] */
+/* Makes another sender. [any thread] */
 BLZ_API blz_watch_sender blz_watch_sender_clone(const blz_watch_sender *tx);
+
+/* Makes a receiver, which has seen the value of this moment. [any thread] */
 BLZ_API blz_watch_receiver blz_watch_subscribe(const blz_watch_sender *tx);
 
-/* Another receiver, which has seen what this one has. [any thread] */
+/* Makes another receiver, which has seen what this one has. [any thread] */
 BLZ_API blz_watch_receiver blz_watch_receiver_clone(const blz_watch_receiver *rx);
 
-/* Let go of a handle, which is empty afterwards. An empty one is fine. [any thread] */
+/* Drops a handle, which is empty afterwards. Dropping an empty handle does nothing. [any thread] */
 BLZ_API void blz_watch_sender_drop(blz_watch_sender *tx);
 BLZ_API void blz_watch_receiver_drop(blz_watch_receiver *rx);
 
-/* Closes the watch, whoever has senders to it. Any number of times. [any thread] */
+/* Closes the watch, although it has senders. May be called any number of times. [any thread] */
 BLZ_API void blz_watch_close(blz_watch *watch);
 
-/* True at some moment during the call. [any thread] */
+/* Whether the watch has been closed. [any thread] */
 BLZ_API bool blz_watch_is_closed(const blz_watch *watch);
+
+/* How many handles of each kind the watch has, at some moment during the call. [any thread] */
 BLZ_API size_t blz_watch_senders(blz_watch *watch);
 BLZ_API size_t blz_watch_receivers(blz_watch *watch);
 
 /* ---- Sending ---- */
 
 /*
- * Makes *value the latest, also if there are no receivers. 0, or -EPIPE: closed. Never waits for
- * readers. [any thread]
+ * Makes *value the latest, also if there are no receivers: 0; -EPIPE: the watch is closed. Never
+ * waits for readers. [any thread]
  */
 BLZ_API int blz_watch_send(const blz_watch_sender *tx, const void *value);
 
-/* The same; what was the latest is copied to *old. [any thread] */
+/*
+ * Makes *value the latest and copies the value before it to *old: 0; -EPIPE: the watch is closed.
+ * [any thread]
+ */
 BLZ_API int blz_watch_replace(const blz_watch_sender *tx, const void *value, void *old);
 
 /*
  * Changes the latest value: `modify` is called with a copy of it, in *scratch, which has room for
- * one value, and what is then there is sent, unless it returned false. No lock is held meanwhile:
- * if another sender was faster, it is called again with a copy of that one's value. 1: sent, 0: it
- * returned false, -EPIPE: closed. [any thread]
+ * one value, and the changed copy is sent, unless `modify` returned false. No lock is held
+ * meanwhile: if another sender was faster, `modify` is called again with a copy of that sender's
+ * value. 1: sent; 0: `modify` returned false; -EPIPE: the watch is closed. [any thread]
  */
 BLZ_API int blz_watch_send_if_modified(const blz_watch_sender *tx, void *scratch,
                                        blz_watch_modifier modify, void *arg);
 
-/* The latest value, for a sender. [any thread] */
+/* Copies the latest value, for a sender. [any thread] */
 BLZ_API void blz_watch_sender_get(const blz_watch_sender *tx, void *value);
 
-/* Awaits the moment when there are no receivers: 0. Interruptible. [task] */
+/* Awaits the moment when there are no receivers: 0. Interruptible: -ECANCELED. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_watch_closed(blz_watch_op *op, const blz_watch_sender *tx);
 
-/* The same on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until there are no receivers: 0; -EDEADLK on a worker. [any thread but a
+ * worker]
+ */
 static inline int blz_watch_closed_wait(const blz_watch_sender *tx)
 {
     blz_watch_op op;
@@ -135,45 +149,66 @@ static inline int blz_watch_closed_wait(const blz_watch_sender *tx)
 
 /* ---- Receiving ---- */
 
-/* Copies the latest value: 1 if the receiver has not seen it, 0 if it has. [any thread] */
+/*
+ * Copies the latest value: 1 if the receiver has not seen it, 0 if it has. It cannot fail. [any
+ * thread]
+ */
 BLZ_API int blz_watch_get(const blz_watch_receiver *rx, void *value);
 
-/* The same, and it has been seen now. [any thread; one at a time] */
+/*
+ * Copies the latest value, which counts as seen then: 1 if the receiver had not seen it, 0 if it
+ * had. It cannot fail. [any thread; one at a time]
+ */
 BLZ_API int blz_watch_get_and_update(blz_watch_receiver *rx, void *value);
 
-/* 1: there is a value that has not been seen; 0: none; -EPIPE: nor will there be. [any thread] */
+/*
+ * Whether there is a value that has not been seen: 1; 0: no; -EPIPE: no, and the watch is closed.
+ * [any thread]
+ */
 BLZ_API int blz_watch_has_changed(const blz_watch_receiver *rx);
 
-/* As if the latest value had not been seen; as if it had. [any thread; one at a time] */
+/* Makes the latest value count as not seen, or as seen. [any thread; one at a time] */
 BLZ_API void blz_watch_mark_changed(blz_watch_receiver *rx);
 BLZ_API void blz_watch_mark_unchanged(blz_watch_receiver *rx);
 
-/* The try form of blz_watch_changed: 0, -EAGAIN, or -EPIPE. [any thread; one at a time] */
+/*
+ * Makes a value that has not been seen count as seen, without waiting: 0; -EAGAIN: there is none;
+ * -EPIPE: there is none, and the watch is closed. [any thread; one at a time]
+ */
 BLZ_API int blz_watch_try_changed(blz_watch_receiver *rx);
 
 /*
- * Awaits a value that has not been seen, which counts as seen then: 0, or -EPIPE. Interruptible:
- * with -ECANCELED nothing has been seen. [task]
+ * Awaits a value that has not been seen, which counts as seen then: 0; -EPIPE: the watch is closed,
+ * and its last value has been seen. Interruptible: with -ECANCELED nothing has been seen. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx);
 
 /*
- * Awaits that predicate(arg, &value) is true of the latest value, seen or not, which is then in
- * *value: 0; -EPIPE: closed, and it is not true of the last value. It is called in polls, with no
- * lock held, for each value that the receiver comes to see; those are seen. Interruptible. [task]
+ * Awaits that predicate(arg, &value) is true of the latest value, seen or not, and copies it to
+ * *value: 0; -EPIPE: the watch is closed, and the predicate is not true of its last value. The
+ * predicate is called in polls, with no lock held, for each value that the receiver comes to see;
+ * those count as seen. Interruptible: -ECANCELED. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_watch_until(blz_watch_op *op, blz_watch_receiver *rx,
                                                   void *value, blz_watch_predicate predicate,
                                                   void *arg);
 
-/* The same on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until there is a value that has not been seen, which counts as seen then: 0;
+ * -EPIPE: the watch is closed, and its last value has been seen; -EDEADLK on a worker. [any thread
+ * but a worker]
+ */
 static inline int blz_watch_changed_wait(blz_watch_receiver *rx)
 {
     blz_watch_op op;
     return (int)blz_wait(blz_watch_changed(&op, rx));
 }
 
-/* blz_watch_until on a thread of your own. [any thread but a worker] */
+/*
+ * Blocks this thread until predicate(arg, &value) is true of the latest value, which is copied to
+ * *value: 0; -EPIPE: the watch is closed, and the predicate is not true of its last value; -EDEADLK
+ * on a worker. [any thread but a worker]
+ */
 static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
                                        blz_watch_predicate predicate, void *arg)
 {

@@ -3,12 +3,14 @@
 """The tools that make the documentation: what they read, what they write, what they refuse."""
 
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools" / "docs"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "tools" / "docs"
 sys.path.insert(0, str(TOOLS))
 
 # pylint: disable=wrong-import-position
@@ -110,6 +112,71 @@ BLZ_END_DECLS
 
 def entry(header, name):
     return next((group, e) for group in header.groups for e in group.entries if name in e.names)
+
+
+class Comments(unittest.TestCase):
+    """tools/lint-headers, on a header whose comments are right, and with one thing wrong."""
+
+    GOOD = """/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parrots: they say what they are told.
+ *
+ *     whoever(&parrot);
+ */
+
+/* ---- Speaking [task] ---- */
+
+/* Says a text: 0; -EAGAIN: it is asleep. */
+BLZ_API int blz_parrot_say(blz_parrot *parrot, const char *text);
+
+/* Wakes it. [any thread] */
+BLZ_API void blz_parrot_wake(blz_parrot *parrot);
+"""
+
+    def findings(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "parrot.h"
+            path.write_text(text)
+            done = subprocess.run([sys.executable, ROOT / "tools" / "lint-headers", path], text=True,
+                                  stdout=subprocess.PIPE, check=False)
+        lines = [line.split(":", 1)[1] for line in done.stdout.splitlines()]
+        self.assertEqual(done.returncode, 1 if lines else 0)
+        return lines
+
+    def changed(self, old, new):
+        self.assertIn(old, self.GOOD)
+        return self.findings(self.GOOD.replace(old, new))
+
+    def test_good_comments_are_left_alone(self):
+        self.assertEqual(self.findings(self.GOOD), [])
+
+    def test_a_function_needs_a_comment(self):
+        self.assertIn("13: blz_parrot_wake: no comment", self.changed("/* Wakes it. [any thread] */\n", ""))
+
+    def test_a_function_needs_a_thread_of_its_own_or_of_its_section(self):
+        found = self.changed(" [task] ----", " ----")
+        self.assertEqual(found, ["11: blz_parrot_say: no thread: [any thread], [task], ..."])
+
+    def test_errors_are_said(self):
+        found = self.changed("0; -EAGAIN: it is asleep", "0")
+        self.assertEqual(found, ["11: blz_parrot_say: its errors are not said"])
+
+    def test_a_paragraph_about_errors_holds_for_the_header(self):
+        text = self.GOOD.replace("0; -EAGAIN: it is asleep", "0").replace(
+            " */\n\n/* ----", " *\n * Errors are those of birds.\n */\n\n/* ----", 1)
+        self.assertEqual(self.findings(text), [])
+
+    def test_a_comment_that_points_at_another_is_refused(self):
+        for begin in ("The same for one that sleeps.", "As blz_parrot_say.", "As above.", "Both."):
+            found = self.changed("Wakes it.", begin)
+            self.assertEqual(len(found), 1, begin)
+            self.assertIn("13: blz_parrot_wake: begins with", found[0])
+
+    def test_nobody_is_called_who(self):
+        found = self.changed("Wakes it.", "Wakes whoever sleeps.")
+        self.assertEqual(found, ['13: "whoever": name the task, thread or program'])
+        found = self.changed("they say what they are told.", "they say who they are.")
+        self.assertEqual(found, ['3: "who": name the task, thread or program'])
 
 
 class Headers(unittest.TestCase):

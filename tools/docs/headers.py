@@ -22,7 +22,7 @@ TOKEN = re.compile(
     r"|(?P<space>\s+)|(?P<word>\w+)|(?P<other>.)",
     re.DOTALL | re.MULTILINE)
 SECTION = re.compile(r"^---- (.*?) ----$", re.DOTALL)
-MARK = re.compile(r"\[((?:any\s+thread|task|worker|in\s+a\s+computation|any)\b[^\]]*)\]")
+MARK = re.compile(r"\[((?:any\s+thread|the\s+thread|task|worker|in\s+a\s+computation|any)\b[^\]]*)\]")
 NAME = re.compile(r"\b(?:blz|BLZ)_\w+\b")
 ATTRIBUTES = re.compile(r"\b(?:BLZ_API|BLZ_NODISCARD|BLZ_NORETURN|BLZ_COLD|BLZ_NOINLINE)\b\s*")
 PLUMBING = re.compile(r"^BLZ_(?:BEGIN|END)_DECLS\b|^_Static_assert\b|^extern \"C\"")
