@@ -26,9 +26,10 @@ if(BLITZ_SANITIZE)
     endif()
 endif()
 
-# Where asserts are on, a task that waits for nothing is a panic: src/task/waits.h.
+# Checks: BLZ_ASSERT (src/base/assert.h), validators, and the panic about a task that waits for
+# nothing (src/task/waits.h). Models have them too: tests/CMakeLists.txt.
 if(BLITZ_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
-    target_compile_definitions(blitz_dev INTERFACE BLZ_CHECK_WAITS)
+    target_compile_definitions(blitz_dev INTERFACE BLZ_CHECKS)
 endif()
 
 add_library(blitz_internal INTERFACE)

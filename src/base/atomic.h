@@ -81,6 +81,9 @@ static inline void blz__spin_hint(void)
 #endif
 }
 
+/* The newest value, for asserts and validators: orders nothing, and is no step of a model. */
+#define blz__peek(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+
 /*
  * Before an access to plain memory that is handed from thread to thread: a model fails if nothing
  * orders it with another thread's access. Nothing otherwise.
@@ -130,6 +133,8 @@ static inline void blz__spin_hint(void)
     model_fence(MODEL_SITE(MODEL_OP_FENCE, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST, ""))
 #define blz__spin_hint() \
     model_spin_hint(MODEL_SITE(MODEL_OP_SPIN, __ATOMIC_RELAXED, __ATOMIC_RELAXED, ""))
+/* The memory of a model always holds the newest value. */
+#define blz__peek(p) (*(const volatile __typeof__(*(p)) *)(p))
 #define blz__plain_read(p) \
     model_plain_read((p), MODEL_SITE(MODEL_OP_PLAIN_READ, __ATOMIC_RELAXED, __ATOMIC_RELAXED, #p))
 #define blz__plain_write(p) \

@@ -20,6 +20,7 @@ void blz__biased_lock_init(blz__biased_lock *lock, bool may_bias)
 /* The owner has entered, and finds that another thread is inside, or waits for the owner to go. */
 void blz__biased_lock_enter_slow(blz__biased_lock *lock)
 {
+    BLZ_ASSERT(lock->may_bias || blz__peek(&lock->shared) == BIASED_LOCK_SHARED);
     blz__biased_lock_leave(lock, false);
     blz__lock_acquire(&lock->lock);
     if (!lock->may_bias)
@@ -41,6 +42,7 @@ void blz__biased_lock_leave_slow(blz__biased_lock *lock)
 /* Ends the bias, if there is one. True: the owner may be inside. [holds the ordinary lock] */
 static bool share(blz__biased_lock *lock, uint32_t shared)
 {
+    BLZ_ASSERT(blz__lock_is_held(&lock->lock));
     blz__plain_write(&lock->nr_alone);
     lock->nr_alone = 0;
     if (blz__load(&lock->shared, RELAXED) != BIASED_LOCK_BIASED)
@@ -74,5 +76,6 @@ bool blz__biased_lock_try_other(blz__biased_lock *lock)
 
 void blz__biased_lock_leave_other(blz__biased_lock *lock)
 {
+    BLZ_ASSERT(blz__peek(&lock->shared) == BIASED_LOCK_SHARED);
     blz__lock_release(&lock->lock);
 }

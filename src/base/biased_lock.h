@@ -65,9 +65,16 @@ void blz__biased_lock_leave_other(blz__biased_lock *lock);
 void blz__biased_lock_enter_slow(blz__biased_lock *lock);
 void blz__biased_lock_leave_slow(blz__biased_lock *lock);
 
+/* Whether a thread is inside; for asserts. [any thread] */
+static inline bool blz__biased_lock_is_held(const blz__biased_lock *lock)
+{
+    return blz__peek(&lock->inside) || blz__lock_is_held(&lock->lock);
+}
+
 /* Returns what `leave` needs: whether the ordinary lock is held. [owner] */
 static inline bool blz__biased_lock_enter(blz__biased_lock *lock)
 {
+    BLZ_ASSERT(!blz__peek(&lock->inside)); /* it does not nest */
     blz__store(&lock->inside, 1u, RELAXED);
     blz__fence_light(); /* pairs with blz__fence_heavy in share */
     /* relaxed: only the owner makes it BIASED after another thread was inside */
@@ -84,6 +91,7 @@ static inline void blz__biased_lock_leave(blz__biased_lock *lock, bool locked)
         blz__biased_lock_leave_slow(lock);
         return;
     }
+    BLZ_ASSERT(blz__peek(&lock->inside));
     blz__store(&lock->inside, 0u, RELEASE); /* pairs with the acquires of other threads */
     blz__fence_light();                     /* pairs with blz__fence_heavy in share */
     if (blz_unlikely(blz__load(&lock->shared, RELAXED) == BIASED_LOCK_AWAITED))
@@ -93,6 +101,8 @@ static inline void blz__biased_lock_leave(blz__biased_lock *lock, bool locked)
 /* Leaves a lock that other threads enter by try_other alone: one store. [owner] */
 static inline void blz__biased_lock_leave_unawaited(blz__biased_lock *lock, bool locked)
 {
+    BLZ_ASSERT(blz__peek(&lock->shared) != BIASED_LOCK_AWAITED);
+    BLZ_ASSERT(locked || blz__peek(&lock->inside));
     if (blz_unlikely(locked))
         blz__biased_lock_leave_slow(lock);
     else

@@ -11,7 +11,7 @@
 #ifndef BLZ_BASE_LOCK_H
 #define BLZ_BASE_LOCK_H
 
-#include "base/atomic.h"
+#include "base/assert.h"
 #include "system/futex.h"
 
 typedef struct blz__lock {
@@ -34,8 +34,15 @@ static inline bool blz__lock_try(blz__lock *lock)
     return blz__cas(&lock->word, &free, 1u, ACQUIRE, RELAXED);
 }
 
+/* Whether a thread holds it; for asserts. [any thread] */
+static inline bool blz__lock_is_held(const blz__lock *lock)
+{
+    return blz__peek(&lock->word) != 0;
+}
+
 static inline void blz__lock_release(blz__lock *lock)
 {
+    BLZ_ASSERT(blz__lock_is_held(lock));
     if (blz__swap(&lock->word, 0u, RELEASE) == 2)
         blz__futex_wake(&lock->word, 1);
 }

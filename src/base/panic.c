@@ -6,6 +6,8 @@
  */
 #include "base/panic.h"
 
+#include "base/assert.h"
+
 #include "system/panic.h"
 
 #include <stdarg.h>
@@ -46,4 +48,9 @@ void blz__panic(const char *fmt, ...)
     write_sentence(fmt, args);
     va_end(args);
     abort();
+}
+
+void blz__assert_failed(const char *condition, const char *file, int line, const char *function)
+{
+    blz__panic("assertion %s failed at %s:%d in %s", condition, file, line, function);
 }

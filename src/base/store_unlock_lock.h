@@ -18,7 +18,7 @@
 #ifndef BLZ_BASE_STORE_UNLOCK_LOCK_H
 #define BLZ_BASE_STORE_UNLOCK_LOCK_H
 
-#include "base/atomic.h"
+#include "base/assert.h"
 #include "base/fence.h"
 #include "system/futex.h"
 
@@ -41,9 +41,16 @@ static inline void blz__store_unlock_lock_acquire(blz__store_unlock_lock *lock,
         blz__store_unlock_lock_slow(lock, asymmetric_fences);
 }
 
+/* Whether a thread holds it; for asserts. [any thread] */
+static inline bool blz__store_unlock_lock_is_held(const blz__store_unlock_lock *lock)
+{
+    return blz__peek(&lock->word) != 0;
+}
+
 static inline void blz__store_unlock_lock_release(blz__store_unlock_lock *lock,
                                                   bool asymmetric_fences)
 {
+    BLZ_ASSERT(blz__store_unlock_lock_is_held(lock));
     blz__store(&lock->word, 0u, RELEASE); /* pairs with the acquire of the next */
     blz__fence_light_or_full(
         asymmetric_fences); /* pairs with that in blz__store_unlock_lock_slow */

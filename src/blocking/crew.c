@@ -15,6 +15,7 @@
  */
 #include "blocking/lane.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "observe/trace.h"
 #include "sched/sched.h"
@@ -89,6 +90,8 @@ static void sleep_on(sleeper *me, int64_t deadline_ns)
 
 static void push_idle(lane *l, sleeper *me)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(l->nr_idle < l->threads);
     blz__store(&me->word, SLEEPER_AWAKE, RELAXED);
     me->called_ns = INT64_MAX;
     me->above = NULL;
@@ -104,6 +107,7 @@ static void score_wait(lane *l, bool spun, int64_t for_ns)
 {
     bool pays = spun || for_ns < BLOCKING_SPIN_NS;
 
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
     if (pays && l->spin_score < SPIN_SCORE_MAX)
         lane_set(l->spin_score, l->spin_score + 1);
     else if (!pays && l->spin_score > 0)
@@ -118,6 +122,7 @@ static uint32_t be_idle(lane *l, sleeper *me)
     bool may_spin = l->spin_score > 0 && !blz__lane_has_spinner(l), spun;
     uint32_t word;
 
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
     push_idle(l, me);
     if (may_spin)
         l->spinner = me;
@@ -146,6 +151,8 @@ static bool must_help(lane *l, int64_t now_ns)
     uint64_t progress = l->taken - l->guard_taken;
     double elapsed_ns = (double)(now_ns - l->guard_since_ns);
 
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(l->guarded);
     if (progress == 0) {
         l->misses++;
         return true;
@@ -157,6 +164,8 @@ static bool must_help(lane *l, int64_t now_ns)
 /* Returns when there is nothing to watch over, or somebody must help, which is we. [locked] */
 static void stand_guard(lane *l, sleeper *me)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(l->guarded);
     while (l->first && !l->closed) {
         int64_t now_ns = blz__clock_ns();
 
@@ -193,6 +202,7 @@ static void call_job(blz__job *job)
 /* [locked] */
 static void do_jobs(lane *l)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
     for (;;) {
         summons todo = {0};
         blz__job *job = blz__lane_take(l, &todo);
@@ -214,6 +224,8 @@ static void leave(lane *l)
     blz__thread before = l->exited;
     bool join = l->has_exited, last;
 
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(l->threads > 0);
     l->exited = blz__thread_self();
     l->has_exited = true;
     l->threads--;

@@ -14,6 +14,7 @@
  */
 #include "blocking/lane.h"
 
+#include "base/assert.h"
 #include "sched/sched.h"
 #include "system/clock.h"
 #include "system/futex.h"
@@ -47,6 +48,8 @@ void blz__lane_init(lane *l, const lane_config *config, uint32_t max_threads)
 
 static void push(lane *l, blz__job *job)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(!l->closed);
     blz__plain_write(job);
     job->next = NULL;
     job->prev = l->last;
@@ -62,6 +65,9 @@ static void push(lane *l, blz__job *job)
 
 static void unlink_job(lane *l, blz__job *job)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(job->queued);
+    BLZ_ASSERT(l->queued > 0);
     blz__plain_write(job);
     if (job->prev)
         job->prev->next = job->next;
@@ -79,6 +85,8 @@ blz__job *blz__lane_take_all(lane *l)
 {
     blz__job *jobs = l->first;
 
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(!l->first == (l->queued == 0));
     for (blz__job *job = jobs; job; job = job->next)
         job->queued = 0;
     l->first = l->last = NULL;
@@ -105,6 +113,9 @@ void blz__lane_refuse(lane *l, blz__job *jobs, int error)
 
 void blz__lane_unlink_idle(lane *l, sleeper *s)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(l->nr_idle > 0);
+    BLZ_ASSERT(l->nr_idle <= l->threads);
     if (s->above)
         s->above->below = s->below;
     else
@@ -118,11 +129,13 @@ void blz__lane_unlink_idle(lane *l, sleeper *s)
 
 bool blz__lane_has_spinner(const lane *l)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
     return l->spinner && blz__load(&l->spinner->word, RELAXED) == SLEEPER_AWAKE;
 }
 
 void blz__lane_open_watch(lane *l)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
     l->guard_since_ns = blz__clock_ns();
     l->guard_until_ns = l->guard_since_ns + (l->misses < 8 ? WATCH_NS >> l->misses : 0);
     l->guard_taken = l->taken;
@@ -132,6 +145,8 @@ bool blz__lane_summon(lane *l, bool on_guard, summons *out)
 {
     sleeper *s = blz__lane_has_spinner(l) ? l->spinner : l->idle;
 
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(!on_guard || !l->guarded);
     if (s) {
         uint32_t role = on_guard ? SLEEPER_ON_GUARD : SLEEPER_CALLED;
 
@@ -159,6 +174,8 @@ bool blz__lane_summon(lane *l, bool on_guard, summons *out)
 /* A job has come to an empty queue, and nobody but the guard is there for it: it need not wait. */
 static void hasten_guard(lane *l, summons *out)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(l->guarded);
     l->guard_until_ns = 0;
     l->guard_taken = l->taken;
     if (l->guard && blz__swap(&l->guard->word, SLEEPER_CALLED, RELAXED) == SLEEPER_ASLEEP)
@@ -173,6 +190,8 @@ static void call_for_job(lane *l, summons *out)
 {
     uint32_t active = l->threads - l->nr_idle - l->guarded;
 
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(l->queued > 0);
     if (l->idle && l->called < l->queued && active < l->config->eager)
         blz__lane_summon(l, false, out);
     else if (l->called > 0)
@@ -187,6 +206,7 @@ blz__job *blz__lane_take(lane *l, summons *out)
 {
     blz__job *job = l->first;
 
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
     if (!job)
         return NULL;
     unlink_job(l, job);
@@ -203,6 +223,7 @@ blz__job *blz__lane_take(lane *l, summons *out)
 /* There are jobs, and no thread will come for them unless one of those in jobs ends. [locked] */
 static bool is_stranded(const lane *l)
 {
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
     return l->first && !l->closed && l->called == 0 && !l->guarded;
 }
 
@@ -296,6 +317,8 @@ static int start_first(lane *l)
     summons todo = {0};
     int rc;
 
+    BLZ_ASSERT(blz__lock_is_held(&l->lock));
+    BLZ_ASSERT(l->threads == 0);
     blz__lane_summon(l, false, &todo);
     blz__lock_release(&l->lock);
     rc = blz__lane_carry_out(l, &todo);

@@ -17,6 +17,7 @@
  */
 #include "channel/broadcast.h"
 
+#include "base/assert.h"
 #include "base/alloc.h"
 
 #include <errno.h>
@@ -122,6 +123,7 @@ static void remove_ref(blz_broadcast *b)
 /* Under the lock: nothing more is sent; claims those who wait for something. */
 static void close_locked(blz_broadcast *b, blz_waiters *claimed)
 {
+    BLZ_ASSERT(blz__lock_is_held(&b->lock));
     /* release: for receivers that see it without the lock; pairs with blz_broadcast_try_recv */
     blz__store(&b->tail, b->tail | TAIL_CLOSED, RELEASE);
     while (!waiters_empty(&b->waiting))

@@ -22,6 +22,8 @@
  */
 #include "channel/broadcast.h"
 
+#include "base/assert.h"
+
 #include <blitz/wait_info.h>
 
 #include <errno.h>
@@ -50,6 +52,7 @@ static void put_owned(blz_broadcast *b, uint64_t pos, const void *elem, struct e
 {
     owned_slot *slot = slot_at(b, pos);
 
+    BLZ_ASSERT(blz__lock_is_held(&b->lock));
     if (pos >= b->capacity)
         evict(b, pos - b->capacity, out);
     blz__lock_acquire(&slot->lock);
@@ -110,6 +113,8 @@ static int64_t finish_sending(blz_broadcast *b)
     blz_waiters claimed = {NULL, NULL};
     int64_t receivers = (int64_t)b->nr_receivers;
 
+    BLZ_ASSERT(blz__lock_is_held(&b->lock));
+    BLZ_ASSERT(!(b->tail & TAIL_CLOSED));
     /* release: the slot; pairs with receive */
     blz__store(&b->tail, b->tail + TAIL_ONE, RELEASE);
     while (!waiters_empty(&b->waiting))
@@ -136,6 +141,7 @@ static BLZ_COLD int64_t refuse(blz_broadcast *b, const void *elem)
 {
     bool closed = b->tail & TAIL_CLOSED;
 
+    BLZ_ASSERT(blz__lock_is_held(&b->lock));
     blz__lock_release(&b->lock);
     if (closed)
         return -EPIPE;

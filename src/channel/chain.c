@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chain of an unbounded channel (chain.h): what happens once in a segment. */
+#include "base/assert.h"
 #include "base/alloc.h"
 #include "channel/chain.h"
 #include "system/thread.h"
@@ -78,6 +79,7 @@ static blz_slot_ install(blz_channel *ch, segment *seg)
     segment *last = blz__load(&ch->tail_segment, RELAXED);
     uint64_t tail = blz__load(&ch->tail, RELAXED);
 
+    BLZ_ASSERT(is_locked(ch));
     blz__store(&last->next, seg, RELEASE); /* an empty segment; pairs with front */
     blz__store(&ch->tail_segment, seg, RELAXED);
     do {
@@ -92,6 +94,8 @@ blz_slot_ blz__chain_claim_locked(blz_channel *ch, segment **seg)
 {
     blz_slot_ slot;
 
+    BLZ_ASSERT(is_locked(ch));
+    BLZ_ASSERT(is_unbounded(ch));
     for (;;) {
         slot = chain_claim(ch, CLOSED);
         if (slot.elem || (blz__load(&ch->tail, RELAXED) & CLOSED))

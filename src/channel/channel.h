@@ -44,6 +44,7 @@
 #ifndef BLZ_CHANNEL_CHANNEL_H
 #define BLZ_CHANNEL_CHANNEL_H
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/cacheline.h"
 #include "base/fence.h"
@@ -156,6 +157,16 @@ static inline void lock(blz_channel *ch)
 #endif
 }
 
+/* Whether a thread holds the lock; for asserts. */
+static inline bool is_locked(const blz_channel *ch)
+{
+#ifndef BLZ_MODEL
+    return blz__store_unlock_lock_is_held(&ch->lock);
+#else
+    return blz__lock_is_held(&ch->lock);
+#endif
+}
+
 static inline void unlock(blz_channel *ch)
 {
 #if CHANNEL_STORE_UNLOCK
@@ -228,7 +239,10 @@ typedef struct outcome {
 void blz__channel_expect_sender(blz_channel *ch);
 void blz__channel_expect_receiver(blz_channel *ch);
 
-/* Whoever has claimed before the bit was set shall look as well. With a heavy fence. */
+/*
+ * A thread that has claimed before the bit was set shall look as well. With a heavy fence. The last
+ * receiver calls it without the lock.
+ */
 void blz__channel_raise_alarm(blz_channel *ch, uint64_t bit);
 
 /* Clears the bits of those who do not wait any more. */

@@ -17,11 +17,14 @@
  */
 #include "channel/store.h"
 
+#include "base/assert.h"
+
 /* ---- the bits ---- */
 
 /* Relaxed: what counts is the order of changes of one word (channel.h). */
 void blz__channel_expect_sender(blz_channel *ch)
 {
+    BLZ_ASSERT(is_locked(ch));
     if (blz__load(&ch->tail, RELAXED) & SEND_WAIT)
         return;
     ch->send_fenced = false;
@@ -31,6 +34,7 @@ void blz__channel_expect_sender(blz_channel *ch)
 
 void blz__channel_expect_receiver(blz_channel *ch)
 {
+    BLZ_ASSERT(is_locked(ch));
     if (blz__load(&ch->tail, RELAXED) & RECV_WAIT)
         return;
     ch->recv_fenced = false;
@@ -53,6 +57,7 @@ void blz__channel_tidy(blz_channel *ch)
 {
     uint64_t tail = blz__load(&ch->tail, RELAXED);
 
+    BLZ_ASSERT(is_locked(ch));
     if ((tail & RECV_WAIT) && waiters_empty(&ch->receivers)) {
         call_off(ch, RECV_WAIT);
         blz__fetch_and(&ch->tail, ~RECV_WAIT, RELAXED);
@@ -95,6 +100,7 @@ blz_slot_ blz__channel_claim_locked(blz_channel *ch, segment **seg)
 {
     blz_slot_ slot;
 
+    BLZ_ASSERT(is_locked(ch));
     if (is_unbounded(ch))
         return blz__chain_claim_locked(ch, seg);
     slot = ring_claim(ch, CLOSED);
@@ -107,6 +113,7 @@ bool blz__channel_admit_locked(blz_channel *ch, uint32_t count)
 {
     uint64_t tail, add = count * RESERVED_ONE;
 
+    BLZ_ASSERT(is_locked(ch));
     if (ring_admit(ch, &tail, add, count, CLOSED))
         return true;
     return look_again_for_room(ch, count) && ring_admit(ch, &tail, add, count, CLOSED);
@@ -125,6 +132,7 @@ blz_slot_ blz__channel_take_locked(blz_channel *ch)
 {
     blz_slot_ slot = store_take(ch);
 
+    BLZ_ASSERT(is_locked(ch));
     if (slot.elem || ch->recv_fenced || !is_being_written(ch))
         return slot;
     for (int i = 0; i < CHANNEL_ROOM_LOOKS; i++) {
@@ -151,6 +159,7 @@ static bool serve_sender(blz_channel *ch, blz_channel_op *op)
     segment *none = NULL;
     blz_slot_ slot;
 
+    BLZ_ASSERT(blz__peek(&op->waiter.state) == WAITER_QUEUED);
     if (op->waiter.count > 0)
         return blz__channel_admit_locked(ch, op->waiter.count);
     slot = blz__channel_claim_locked(ch, &none);
@@ -165,6 +174,7 @@ static bool serve_senders(blz_channel *ch, outcome *out)
 {
     bool any = false;
 
+    BLZ_ASSERT(is_locked(ch));
     while (ch->senders.first && serve_sender(ch, op_of(ch->senders.first))) {
         waiter_claim(ch->senders.first, &ch->senders, &out->served);
         any = true;
@@ -177,6 +187,7 @@ static bool serve_receivers(blz_channel *ch, outcome *out)
     bool any = false;
     blz_slot_ slot;
 
+    BLZ_ASSERT(is_locked(ch));
     while (ch->receivers.first && (slot = blz__channel_take_locked(ch)).elem) {
         get_elem(ch, slot, op_of(ch->receivers.first)->elem);
         store_release(ch, slot);
@@ -203,6 +214,7 @@ bool blz__channel_is_drained(const blz_channel *ch)
 /* A slot that a receiver has freed may be what a sender waits for, whose message a receiver... */
 void blz__channel_settle(blz_channel *ch, outcome *out)
 {
+    BLZ_ASSERT(is_locked(ch));
     serve_senders(ch, out);
     while (serve_receivers(ch, out) && serve_senders(ch, out))
         ;

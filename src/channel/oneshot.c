@@ -35,6 +35,7 @@
 #include <blitz/wait_info.h>
 #include <blitz/oneshot.h>
 
+#include "base/assert.h"
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/panic.h"
@@ -72,6 +73,7 @@ static bool slot_fill(blz_oneshot *channel, blz_waker *slot, uint64_t bit, uint6
 {
     uint64_t state = blz__load(&channel->state, RELAXED);
 
+    BLZ_ASSERT(!(blz__peek(&channel->state) & bit));
     blz__store(&slot->data, waker.data, RELAXED);
     blz__store(&slot->ops, waker.ops, RELAXED);
     do {

@@ -9,6 +9,7 @@
  */
 #include "channel/store.h"
 
+#include "base/assert.h"
 #include "base/panic.h"
 
 /* ---- fast ---- */
@@ -54,6 +55,8 @@ static bool hand_over(blz_channel *ch, const void *elem, outcome *out)
     uint64_t tail = blz__load(&ch->tail, RELAXED);
     blz_waiter *first = ch->receivers.first;
 
+    BLZ_ASSERT(is_locked(ch));
+    BLZ_ASSERT(first);
     if (pos_of(tail) != head || (!is_unbounded(ch) && reserved_of(tail) >= ch->capacity))
         return false;
     copy_elem(ch, blz_container_of(first, blz_channel_op, waiter)->elem, elem);
@@ -66,6 +69,7 @@ static int put_in(blz_channel *ch, const void *elem, segment **seg, bool will_wa
 {
     blz_slot_ slot;
 
+    BLZ_ASSERT(is_locked(ch));
     if (will_wait && !is_unbounded(ch))
         blz__channel_expect_sender(ch);
     slot = blz__channel_claim_locked(ch, seg);
@@ -81,6 +85,7 @@ static int put_in(blz_channel *ch, const void *elem, segment **seg, bool will_wa
 static int send_locked(blz_channel *ch, const void *elem, segment **seg, bool will_wait,
                        outcome *out)
 {
+    BLZ_ASSERT(is_locked(ch));
     if (blz__load(&ch->tail, RELAXED) & CLOSED)
         return -EPIPE;
     if (!waiters_empty(&ch->senders))

@@ -17,6 +17,7 @@
  */
 #include "channel/watch.h"
 
+#include "base/assert.h"
 #include "base/alloc.h"
 
 #include <errno.h>
@@ -114,6 +115,7 @@ blz_watch_receiver blz_watch_receiver_clone(const blz_watch_receiver *rx)
 /* Under the lock. */
 static void close_locked(blz_watch *w, blz_waiters *claimed)
 {
+    BLZ_ASSERT(blz__lock_is_held(&w->lock));
     /* release: for receivers that see it without the lock; pairs with watch_version */
     blz__store(&w->version, w->version | VERSION_CLOSED, RELEASE);
     claim_all(&w->receivers, claimed);
@@ -196,6 +198,8 @@ static void publish(blz_watch *w, const void *value)
     uint64_t number = version_number(w->version) + 1;
     blz_waiters claimed = {NULL, NULL};
 
+    BLZ_ASSERT(blz__lock_is_held(&w->lock));
+    BLZ_ASSERT(!(w->version & VERSION_CLOSED));
     cell_write(w->cells[number % 2], number, value, w->value_size);
     /* release: the cell; pairs with watch_version */
     blz__store(&w->version, w->version + VERSION_ONE, RELEASE);

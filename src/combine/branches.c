@@ -37,6 +37,7 @@
  */
 #include "combine/branches.h"
 
+#include "base/assert.h"
 #include "sched/sched.h"
 
 #include <blitz/async.h>
@@ -52,6 +53,7 @@ static uint64_t bit_of(uint32_t branch)
 /* The n-th bit that is set, from 0. There is one. */
 static uint32_t nth_bit(uint64_t bits, uint32_t n)
 {
+    BLZ_ASSERT(n < (uint32_t)__builtin_popcountll(bits));
     while (n-- > 0)
         bits &= bits - 1;
     return (uint32_t)__builtin_ctzll(bits);
@@ -63,6 +65,8 @@ static void choose_groups(blz_branches *op, blz_cx *cx)
 {
     uint32_t unused = cx->task ? ~cx->groups : 0, n = 0;
 
+    BLZ_ASSERT(op->stride == 0);
+    BLZ_ASSERT(op->own_groups == 0);
     for (; n < op->count && unused; n++, unused &= unused - 1) {
         uint32_t group = (uint32_t)__builtin_ctz(unused);
         op->own_groups |= 1u << group;
@@ -75,6 +79,8 @@ static void choose_groups(blz_branches *op, blz_cx *cx)
 /* The number of the branch's group, from 1, as cx->group is. */
 static uint32_t group_of(const blz_branches *op, uint32_t i)
 {
+    BLZ_ASSERT(op->own_groups);
+    BLZ_ASSERT(i < op->count);
     return 1 + nth_bit(op->own_groups, i < op->stride ? i : i % op->stride);
 }
 
@@ -142,6 +148,7 @@ static inline blz_poll poll_branch(blz_branches *op, uint32_t i, blz_cx *cx, boo
     uint32_t others_yielded = cx->yielded;
     struct visit visit = enter(op, i, cx);
 
+    BLZ_ASSERT(op->live & bit_of(i));
     cx->yielded = 0;
     blz_poll poll = blz_poll_branch(op->list[i], cx);
     leave(op, i, cx, visit);
@@ -154,6 +161,7 @@ static void cancel_branch(blz_branches *op, uint32_t i, blz_cx *cx)
 {
     struct visit visit = enter(op, i, cx);
 
+    BLZ_ASSERT(op->live & bit_of(i));
     blz_cancel_branch(op->list[i], cx);
     leave(op, i, cx, visit);
 }
@@ -163,6 +171,7 @@ static void cancel_branch(blz_branches *op, uint32_t i, blz_cx *cx)
 /* A branch that has not been polled never is, unless it is one that must run in any case. */
 static void refuse_branch(blz_branches *op, uint32_t i, blz_cx *cx)
 {
+    BLZ_ASSERT(op->future.line == BRANCHES_FRESH);
     if (op->list[i]->flags & BLZ_FUTURE_ALWAYS) {
         cancel_branch(op, i, cx);
         return;
@@ -213,6 +222,8 @@ static uint32_t pick(const blz_branches *op, const blz_cx *cx, enum branch_order
 {
     uint64_t due = op->due, behind = due >> op->turn << op->turn;
 
+    BLZ_ASSERT(op->due);
+    BLZ_ASSERT((op->due & ~op->live) == 0);
     if (order == ORDER_RANDOM && (due & (due - 1)) != 0) {
         uint64_t random = blz__sched_random(cx) >> 32;
         return nth_bit(due, (uint32_t)(random * (uint32_t)__builtin_popcountll(due) >> 32));

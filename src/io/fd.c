@@ -24,6 +24,7 @@
  */
 #include "io/fd.h"
 
+#include "base/assert.h"
 #include "base/alloc.h"
 
 #include <errno.h>
@@ -80,6 +81,7 @@ void blz__io_free(blz__io *io)
 {
     if (!io)
         return;
+    BLZ_ASSERT_VALID(blz__fd_check(io));
     blz__io_end(io); /* of a runtime that never ran */
     for (struct chunk *chunk = io->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
@@ -107,6 +109,7 @@ static struct chunk *new_chunk(blz__io *io)
 
 static void add_chunk(blz__io *io, struct chunk *chunk)
 {
+    BLZ_ASSERT(blz__lock_is_held(&io->lock));
     chunk->entries[CHUNK_ENTRIES - 1].next_free = io->free;
     io->free = &chunk->entries[0];
     chunk->next = io->chunks;
@@ -117,6 +120,9 @@ static blz__fd *take_free(blz__io *io)
 {
     blz__fd *entry = io->free;
 
+    BLZ_ASSERT(blz__lock_is_held(&io->lock));
+    BLZ_ASSERT(!entry || entry->state == 0);
+    BLZ_ASSERT(!entry || entry->owner == io);
     if (entry) {
         io->free = entry->next_free;
         io->open++;
@@ -147,6 +153,8 @@ static void free_entry(blz__fd *entry)
 {
     blz__io *io = entry->owner;
 
+    BLZ_ASSERT(entry->state == 0);
+    BLZ_ASSERT(entry->refs == 0);
     blz__lock_acquire(&io->lock);
     blz__store(&entry->next_free, io->free, RELAXED); /* it is `backlog`: see adopt */
     io->free = entry;
@@ -175,6 +183,8 @@ int blz__fd_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags)
     if (!entry)
         return -ENOMEM;
     blz__lock_acquire(&entry->lock); /* a stale handle may be looking */
+    BLZ_ASSERT(entry->state == 0);
+    BLZ_ASSERT(fd >= 0);
     entry->fd = fd;
     entry->refs = 0;
     entry->flags = (uint8_t)flags;
@@ -211,6 +221,7 @@ static int enter_locked(blz__fd *entry, struct io *io, const blz_rt *rt)
 {
     int direction = io_direction(io);
 
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
     if (fd_is_stale(entry, io->generation))
         return -EBADF;
     if (entry->owner->rt != rt)
@@ -266,6 +277,9 @@ static void finish(blz__fd *entry)
 {
     int fd = entry->fd;
 
+    BLZ_ASSERT(entry->refs == 0);
+    BLZ_ASSERT(!entry->waiting[FD_IN] && !entry->waiting[FD_OUT]);
+    BLZ_ASSERT(entry->state & FD_CLOSING);
     unregister(entry);
     if (!(entry->flags & FD_FOREIGN) && fd >= 0)
         blz__io_close(fd);
@@ -278,6 +292,8 @@ static void finish(blz__fd *entry)
 
 static void drop_ref_locked(blz__fd *entry)
 {
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
+    BLZ_ASSERT(entry->refs > 0);
     bool last = --entry->refs == 0 && (entry->state & FD_CLOSING);
 
     blz__lock_release(&entry->lock);
@@ -450,4 +466,47 @@ bool blz__fd_is_gone(const struct io *io)
     gone = io->fd->generation != io->generation;
     blz__lock_release(&io->fd->lock);
     return gone;
+}
+
+/* ---- validator ---- */
+
+static uint32_t nr_waiting(const blz__fd *entry)
+{
+    uint32_t count = 0;
+
+    for (int direction = FD_IN; direction <= FD_OUT; direction++)
+        for (const struct io *io = entry->waiting[direction]; io; io = io->next)
+            count++;
+    return count;
+}
+
+static const char *entry_check(blz__fd *entry, const blz__io *io)
+{
+    BLZ_REQUIRE(entry->owner == io);
+    BLZ_REQUIRE(!blz__lock_is_held(&entry->lock));
+    BLZ_REQUIRE(entry->generation != 0); /* 0 is no handle */
+    if (!(entry->state & FD_IN_USE)) {
+        BLZ_REQUIRE(entry->refs == 0);
+        return NULL;
+    }
+    BLZ_REQUIRE(nr_waiting(entry) <= entry->refs);
+    BLZ_REQUIRE(!(entry->state & FD_CLOSING) || entry->refs > 0); /* the last to leave closes it */
+    return NULL;
+}
+
+const char *blz__fd_check(blz__io *io)
+{
+    uint64_t nr_entries = 0, nr_free = 0;
+    const char *broken = NULL;
+
+    for (struct chunk *chunk = io->chunks; chunk; chunk = chunk->next)
+        for (size_t i = 0; i < CHUNK_ENTRIES && !broken; i++, nr_entries++)
+            broken = entry_check(&chunk->entries[i], io);
+    for (const blz__fd *entry = io->free; entry && nr_free <= nr_entries;
+         entry = entry->next_free) {
+        BLZ_REQUIRE(entry->state == 0); /* a free entry is not in use */
+        nr_free++;
+    }
+    BLZ_REQUIRE(broken || nr_free + io->open == nr_entries);
+    return broken;
 }

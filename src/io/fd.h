@@ -3,11 +3,13 @@
 #ifndef BLZ_IO_FD_H
 #define BLZ_IO_FD_H
 
+#include "base/assert.h"
 #include "io/io.h"
 
 /* Whether a handle of this generation has been closed. Under the entry's lock. */
 static inline bool fd_is_stale(const blz__fd *entry, uint32_t generation)
 {
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
     return entry->generation != generation ||
            (entry->state & (FD_IN_USE | FD_CLOSING)) != FD_IN_USE;
 }

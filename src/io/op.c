@@ -8,6 +8,7 @@
  */
 #include "io/op.h"
 
+#include "base/assert.h"
 #include "observe/trace.h"
 
 void blz__op_begin(blz__op *op, blz_cx *cx)
@@ -29,6 +30,8 @@ void blz__op_hand_over_for(blz__op *op, blz_waker waker, blz_cx *cx)
 {
     blz__driver *driver = worker_driver(cx->worker);
 
+    BLZ_ASSERT(driver);
+    BLZ_ASSERT(blz__peek(&op->events) & ~OP_CANCEL);
     blz__plain_write(&op->waker);
     op->waker = waker;
     driver->ops->submit(driver, op);
@@ -49,6 +52,7 @@ bool blz__op_end(blz__op *op, blz_cx *cx)
 {
     uint32_t events = 1;
 
+    BLZ_ASSERT(blz__peek(&op->events) & ~OP_CANCEL);
     /* Nobody else has done anything with it: nothing to order. */
     if (blz_likely(blz__cas(&op->events, &events, 0u, RELAXED, RELAXED)))
         return true;
@@ -79,6 +83,8 @@ static void execute_cancel(blz__op *op, struct blz_worker *home)
 {
     blz__driver *driver = worker_driver(home);
 
+    BLZ_ASSERT(home == blz__worker_current());
+    BLZ_ASSERT(blz__peek(&op->events) & OP_CANCEL);
     if (driver) /* or it has ended because there is none */
         driver->ops->cancel(driver, op);
     blz__op_event_done(op);
@@ -93,6 +99,8 @@ void blz__op_send_cancel(blz__op *op)
 {
     struct blz_worker *home = blz__load(&op->home, RELAXED); /* any that it ever had will do */
 
+    BLZ_ASSERT(home);
+    BLZ_ASSERT(blz__peek(&op->events) & OP_CANCEL);
     if (home == blz__worker_current()) {
         execute_cancel(op, home);
         return;
@@ -110,12 +118,14 @@ void blz__op_cancel(blz__op *op, blz_cx *cx)
 
 void blz__op_event_add(blz__op *op)
 {
+    BLZ_ASSERT(blz__peek(&op->events) & ~OP_CANCEL);
     blz__fetch_add(&op->events, 1u, RELAXED);
 }
 
 /* Whether that was the last event. */
 static inline bool count_event(blz__op *op)
 {
+    BLZ_ASSERT(blz__peek(&op->events) & ~OP_CANCEL);
     /* release: the result; pairs with the acquire in blz__op_is_done. The task owns the memory
      * again as soon as this reaches zero. */
     return (blz__fetch_sub(&op->events, 1u, ACQ_REL) & ~OP_CANCEL) == 1;

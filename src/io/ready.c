@@ -34,6 +34,8 @@
  */
 #include "io/ready.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 
 static ready_driver *ready_of(blz__driver *driver)
@@ -83,12 +85,15 @@ void blz__fd_note(struct io *io, uint64_t seen, int64_t value)
 
 static bool is_current(const blz__fd *entry, uint64_t token)
 {
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
     return (entry->state & FD_IN_USE) && ready_token_is_of(token, entry->generation);
 }
 
 /* Under the entry's lock. */
 static int register_with(ready_driver *d, blz__fd *entry)
 {
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
+    BLZ_ASSERT(!entry->home);
     int rc = d->kernel->watch(d, entry, ready_token(entry, entry->generation));
 
     if (rc < 0)
@@ -104,6 +109,8 @@ void blz__ready_unregister_fd(blz__driver *driver, blz__fd *entry)
 {
     ready_driver *d = ready_of(driver);
 
+    BLZ_ASSERT(entry->home == driver);
+    BLZ_ASSERT(blz__peek(&d->registered) > 0);
     d->kernel->unwatch(d, entry);
     entry->state &= (uint8_t)~FD_REQUESTED;
     blz__fetch_sub(&d->registered, 1u, RELAXED);
@@ -111,6 +118,7 @@ void blz__ready_unregister_fd(blz__driver *driver, blz__fd *entry)
 
 static bool somebody_is_armed(const blz__fd *entry)
 {
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
     for (int direction = FD_IN; direction <= FD_OUT; direction++)
         for (const struct io *io = entry->waiting[direction]; io; io = io->next)
             if (io->op.armed)
@@ -123,6 +131,8 @@ static int count_remote_wait(ready_driver *d, blz__fd *entry)
 {
     enum { LIMIT = 15 * FD_REMOTE_WAIT };
 
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
+    BLZ_ASSERT(entry->home != &d->base);
     if (entry->state < LIMIT) {
         entry->state += FD_REMOTE_WAIT;
         return 0;
@@ -137,6 +147,7 @@ static int count_remote_wait(ready_driver *d, blz__fd *entry)
 
 static int find_home(ready_driver *d, blz__fd *entry)
 {
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
     if (!entry->home)
         return register_with(d, entry);
     return entry->home == &d->base ? 0 : count_remote_wait(d, entry);
@@ -172,6 +183,7 @@ static bool has_news(const struct io *io)
 {
     uint64_t now = fd_seen(io->fd), ticks = ~(((uint64_t)(FD_EVENT - 1) << 32) | (FD_EVENT - 1));
 
+    BLZ_ASSERT(blz__lock_is_held(&io->fd->lock));
     if (io->op.kind == IO_POLL)
         return (now ^ io->seen) & ticks;
     return now >> (32 * io_direction(io)) & FD_READY;
@@ -194,6 +206,7 @@ static int arm(ready_driver *d, struct io *io)
     if (rc == 0)
         rc = has_news(io) ? ARM_READY : request_edge(entry);
     if (rc == 0) {
+        BLZ_ASSERT(!io->op.armed);
         blz__plain_write(&io->op.armed);
         io->op.armed = true;
         blz__store(&io->op.home, entry->home->worker, RELAXED); /* a hint, see above */
@@ -259,6 +272,7 @@ void blz__ready_cancel(blz__driver *driver, blz__op *op)
  */
 static bool nobody_is_trying(const blz__fd *entry)
 {
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
     for (int direction = FD_IN; direction <= FD_OUT; direction++)
         for (const struct io *io = entry->waiting[direction]; io; io = io->next)
             if (!io->op.armed)
@@ -271,6 +285,7 @@ static void add_edge(blz__fd *entry, int direction, bool ended, bool quiet)
     uint32_t ready = blz__load(&entry->ready[direction], RELAXED);
     uint32_t set = FD_READY | (ended ? FD_ENDED : 0);
 
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
     if (quiet) {
         if ((ready & set) != set)
             /* release: as below */
@@ -291,6 +306,7 @@ struct chain {
 /* Disarms those that wait for this direction, or for edges of any kind. */
 static void take_armed(blz__fd *entry, int direction, bool all, struct chain *chain)
 {
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
     for (struct io *io = entry->waiting[direction]; io; io = io->next) {
         if (!io->op.armed || !(all || io->op.kind == IO_POLL))
             continue;

@@ -44,6 +44,7 @@
 #ifndef BLZ_PAR_DEQUE_H
 #define BLZ_PAR_DEQUE_H
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/cacheline.h"
 #include "base/fence.h"
@@ -72,6 +73,7 @@ typedef enum ring_steal_result { RING_EMPTY, RING_LOST, RING_TAKEN } ring_steal_
 
 static inline void ring_init(ring *r, blz_par_job **slots, uint32_t capacity, int64_t first)
 {
+    BLZ_ASSERT(capacity > 0 && (capacity & (capacity - 1)) == 0);
     r->own = (blz_par){
         .slots = slots, .mask = capacity - 1, .tail = first, .guard = first, .bottom = first};
     r->slots = slots;
@@ -128,6 +130,9 @@ static inline void ring_publish_end(ring *r)
 {
     int64_t bottom = blz__load(&r->own.bottom, RELAXED) + 1;
 
+    BLZ_ASSERT(blz__lock_is_held(&r->lock));
+    BLZ_ASSERT(bottom <= r->own.tail);
+    BLZ_ASSERT(bottom <= r->limit);
     /* release: pairs with the load of bottom in ring_steal; slot and job are written */
     blz__store(&r->own.bottom, bottom, RELEASE);
     blz__store(&r->own.guard, bottom, RELAXED);
@@ -152,6 +157,7 @@ static inline bool ring_take_public(ring *r)
     int64_t top = blz__load(&r->top, RELAXED);
     bool mine = true;
 
+    BLZ_ASSERT(blz__lock_is_held(&r->lock));
     if (top > bottom) {
         blz__store(&r->own.tail, bottom + 1, RELEASE);
         return false;
@@ -265,6 +271,8 @@ static inline blz_par_job *ring_force_begin(ring *r)
 /* That job is left to the owner. [who began] */
 static inline void ring_force_cancel(ring *r)
 {
+    BLZ_ASSERT(blz__lock_is_held(&r->lock));
+    BLZ_ASSERT(blz__peek(&r->own.guard) == INT64_MAX);
     blz__store(&r->own.guard, blz__load(&r->own.bottom, RELAXED), RELAXED);
     blz__lock_release(&r->lock);
 }
@@ -274,12 +282,44 @@ static inline void ring_force_end(ring *r)
 {
     int64_t bottom = blz__load(&r->own.bottom, RELAXED) + 1;
 
+    BLZ_ASSERT(blz__lock_is_held(&r->lock));
+    BLZ_ASSERT(blz__peek(&r->own.guard) == INT64_MAX);
+    BLZ_ASSERT(blz__peek(&r->top) == bottom - 1);
     /* release: the slot is read; pairs with the acquire in ring_room */
     blz__store(&r->top, bottom, RELEASE);
     /* release: who reads this reads that top, too, and finds nothing between them */
     blz__store(&r->own.bottom, bottom, RELEASE);
     blz__store(&r->own.guard, bottom, RELAXED);
     blz__lock_release(&r->lock);
+}
+
+/* ---- validator (base/assert.h) ---- */
+
+/* No thief takes a private job meanwhile; public ones may be stolen. [owner] */
+static inline const char *blz__deque_check(const ring *r)
+{
+    int64_t top = blz__peek(&r->top), bottom = blz__peek(&r->own.bottom);
+
+    BLZ_REQUIRE(top <= bottom);
+    BLZ_REQUIRE(bottom <= r->own.tail);
+    BLZ_REQUIRE(bottom <= r->limit);
+    BLZ_REQUIRE(blz__peek(&r->own.guard) == bottom);
+    BLZ_REQUIRE(r->limit <= top + (int64_t)r->mask + 1);
+    BLZ_REQUIRE(r->slots == r->own.slots && r->mask == r->own.mask);
+    for (int64_t i = top; i < r->own.tail && i < r->limit; i++) {
+        BLZ_REQUIRE(blz__peek(&r->slots[(uint64_t)i & r->mask]) != NULL);
+        BLZ_REQUIRE(blz__peek(&r->slots[(uint64_t)i & r->mask])->index == i);
+    }
+    return NULL;
+}
+
+/* As above, of a thread that is in no computation. */
+static inline const char *blz__deque_check_idle(const ring *r)
+{
+    const char *broken = blz__deque_check(r);
+
+    BLZ_REQUIRE(blz__peek(&r->top) == r->own.tail);
+    return broken;
 }
 
 #endif

@@ -18,6 +18,7 @@
 #ifndef BLZ_PAR_FRONTIER_H
 #define BLZ_PAR_FRONTIER_H
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/cacheline.h"
 
@@ -48,6 +49,8 @@ static inline bool frontier_has_passed(const frontier *f, size_t i)
 /* [owner of the block] */
 static inline void frontier_mark(frontier *f, size_t i, block_state state)
 {
+    BLZ_ASSERT(i < f->nr);
+    BLZ_ASSERT(state != BLOCK_EMPTY);
     blz__store(&f->states[i], (uint8_t)state, RELEASE); /* pairs with the acquire below */
 }
 
@@ -63,6 +66,7 @@ static inline void frontier_move(frontier *f, frontier_add_fn add, void *arg)
     size_t i = blz__load(&f->at, RELAXED); /* only moves under the lock */
     block_state state;
 
+    BLZ_ASSERT(blz__peek(&f->is_advancing));
     for (; (state = frontier_state(f, i)) != BLOCK_EMPTY; i++) {
         if (state == BLOCK_SUMMED)
             add(arg, i);

@@ -5,6 +5,8 @@
  */
 #include "par/inject.h"
 
+#include "base/assert.h"
+
 void blz__par_inject_init(inject_queue *q)
 {
     *q = (inject_queue){.first = NULL};
@@ -12,6 +14,7 @@ void blz__par_inject_init(inject_queue *q)
 
 static void add_len(inject_queue *q, uint32_t change)
 {
+    BLZ_ASSERT(blz__lock_is_held(&q->lock));
     blz__store(&q->len, blz__load(&q->len, RELAXED) + change, RELAXED);
 }
 
@@ -30,6 +33,9 @@ void blz__par_inject_push(inject_queue *q, root *r)
 
 static void unlink_root(inject_queue *q, root *r)
 {
+    BLZ_ASSERT(blz__lock_is_held(&q->lock));
+    BLZ_ASSERT(r->queued);
+    BLZ_ASSERT(blz__peek(&q->len) > 0);
     blz__plain_write(&q->first);
     *(r->prev ? &r->prev->next : &q->first) = r->next;
     *(r->next ? &r->next->prev : &q->last) = r->prev;

@@ -19,6 +19,7 @@
 #ifndef BLZ_PAR_LATCH_H
 #define BLZ_PAR_LATCH_H
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "system/futex.h"
 
@@ -37,6 +38,7 @@ static inline bool latch_set(uint32_t *latch)
      * waiter has said PREP */
     uint32_t before = blz__swap(latch, (uint32_t)LATCH_SET, ACQ_REL);
 
+    BLZ_ASSERT(before != LATCH_SET);
     if (before == LATCH_BLOCKED)
         blz__futex_wake(latch, 1);
     return before == LATCH_SLEEPING;
@@ -56,6 +58,7 @@ static inline void latch_awake(uint32_t *latch)
 {
     uint32_t state = LATCH_SLEEPING;
 
+    BLZ_ASSERT(blz__peek(latch) != LATCH_BLOCKED);
     blz__cas(latch, &state, (uint32_t)LATCH_UNSET, RELAXED, RELAXED);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "par/pool.h"
 
+#include "base/assert.h"
 #include "system/fence.h"
 #include "system/fork.h"
 #include "system/futex.h"
@@ -189,8 +190,10 @@ int blz_pool_free(blz_pool *pool)
         return -EBUSY;
     end_threads(pool, pool->nr_workers);
     wait_for_wakers(pool);
-    for (uint32_t i = 0; i < blz_pool_indices(pool); i++)
+    for (uint32_t i = 0; i < blz_pool_indices(pool); i++) {
+        BLZ_ASSERT_VALID(blz__deque_check_idle(&pool->workers[i].ring));
         blz__par_tasks_free(&pool->workers[i]);
+    }
     blz__par_pile_free(pool);
     free_memory(pool);
     return 0;

@@ -6,6 +6,7 @@
  */
 #include "par/sleep.h"
 
+#include "base/assert.h"
 #include "base/fence.h"
 #include "par/latch.h"
 #include "system/futex.h"
@@ -66,6 +67,7 @@ void blz__par_sleep_end_looking(sleep_state *s)
     uint64_t before = blz__fetch_sub(&s->counters, SLEEP_ONE_INACTIVE, ACQUIRE);
     uint32_t asleep = sleep_nr_asleep(before);
 
+    BLZ_ASSERT(sleep_nr_looking(before) > 0);
     if (blz_unlikely(asleep))
         wake_any(s, asleep < 2 ? asleep : 2);
 }
@@ -157,6 +159,7 @@ sleep_end blz__par_sleep(sleep_state *s, uint32_t worker, uint32_t event, uint32
     uint32_t *word = &s->sleepers[worker].word;
     sleep_end end = SLEEP_NOT_AT_ALL;
 
+    BLZ_ASSERT(blz__peek(word) == SLEEP_RUNNING);
     blz__store(word, (uint32_t)SLEEP_PREP, RELAXED);
     if (latch_sleep(latch)) { /* its release: who finds it SLEEPING finds PREP, too */
         if (count_asleep(s, event))

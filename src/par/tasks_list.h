@@ -6,6 +6,7 @@
 #ifndef BLZ_PAR_TASKS_LIST_H
 #define BLZ_PAR_TASKS_LIST_H
 
+#include "base/assert.h"
 #include "par/pool.h"
 
 /* ---- the lock ---- */
@@ -34,6 +35,7 @@ static inline uint32_t block_nr_tasks(const task_block *block)
 /* Others look at it without the lock: they see no more than that there is something. */
 static inline void keep_tasks(task_state *s, uint32_t more)
 {
+    BLZ_ASSERT(blz__biased_lock_is_held(&s->lock));
     blz__store(&s->kept, blz__load(&s->kept, RELAXED) + more, RELAXED);
 }
 
@@ -52,6 +54,8 @@ static inline void link_block(task_state *s, block_list *list, task_block *block
 {
     task_block *before = *newest_of(list, block->fifo);
 
+    BLZ_ASSERT(blz__biased_lock_is_held(&s->lock));
+    BLZ_ASSERT(block->first <= block->end);
     blz__plain_write(list);
     block->older = before;
     block->newer = NULL;
@@ -65,6 +69,11 @@ static inline void link_block(task_state *s, block_list *list, task_block *block
 
 static inline void unlink_block(task_state *s, block_list *list, task_block *block)
 {
+    BLZ_ASSERT(blz__biased_lock_is_held(&s->lock));
+    BLZ_ASSERT(block->older ? block->older->newer == block
+                            : *oldest_of(list, block->fifo) == block);
+    BLZ_ASSERT(block->newer ? block->newer->older == block
+                            : *newest_of(list, block->fifo) == block);
     blz__plain_write(list);
     if (block->older)
         block->older->newer = block->newer;

@@ -83,4 +83,7 @@ bool blz__idle_search(idle_set *idle);
 /* Stops searching. True: it was the last one, which must look for others' work. [worker] */
 bool blz__idle_found(idle_set *idle);
 
+/* Validator (base/assert.h). No thread claims, parks or wakes up meanwhile. */
+const char *blz__idle_check(const idle_set *idle);
+
 #endif

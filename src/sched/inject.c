@@ -5,8 +5,11 @@
  */
 #include "sched/inject.h"
 
+#include "base/assert.h"
+
 static void publish_len(inject *q)
 {
+    BLZ_ASSERT(blz__lock_is_held(&q->lock));
     blz__plain_write(&q->list);
     blz__swap(&q->len, (uint64_t)q->list.count, SEQ_CST);
 }
@@ -21,6 +24,8 @@ void blz__inject_push(inject *q, task_list *tasks)
 
 void blz__inject_spawn_locked(inject *q, blz_task *task)
 {
+    BLZ_ASSERT(blz__lock_is_held(&q->lock));
+    BLZ_ASSERT(!q->closed);
     task_list_append(&q->list, task);
     blz__store(&q->spawned, q->spawned + 1, RELAXED);
     publish_len(q);
@@ -52,6 +57,7 @@ static task_list split(task_list *rest, uint32_t max)
 {
     task_list taken = {rest->first, rest->first, max};
 
+    BLZ_ASSERT(max > 0 && rest->count > max);
     for (uint32_t i = 1; i < max; i++) {
         taken.last = taken.last->next;
         task_prefetch_neighbour(taken.last);

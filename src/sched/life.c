@@ -5,6 +5,8 @@
  * that did: its memory goes with the last of them.
  */
 #include "sched/rt.h"
+
+#include "base/assert.h"
 #include "system/thread.h"
 
 #include <errno.h>
@@ -177,6 +179,21 @@ static void tell_watchers(blz_rt *rt)
     } while (hook);
 }
 
+/* All threads have gone: nothing moves any more. */
+static void check_at_rest(blz_rt *rt)
+{
+    BLZ_ASSERT_VALID(blz__idle_check(&rt->idle));
+    BLZ_ASSERT_VALID(blz__task_list_check(&rt->inject.list));
+    BLZ_ASSERT_VALID(blz__heap_check(&rt->foreign_heap));
+    for (uint32_t i = 0; i < rt->nr_workers; i++) {
+        BLZ_ASSERT_VALID(blz__runq_check(&rt->workers[i].ring));
+        BLZ_ASSERT_VALID(blz__wheel_check(&rt->workers[i].wheel));
+        BLZ_ASSERT_VALID(blz__heap_check(&rt->workers[i].heap));
+    }
+    if (rt->io)
+        BLZ_ASSERT_VALID(blz__fd_check(rt->io));
+}
+
 /*
  * After the shutdown. Tasks that did not end keep their workers, and all that they may use: that is
  * leaked on purpose. So is the runtime under jobs that did not end. Tasks that did end may still be
@@ -194,6 +211,7 @@ void blz__rt_end(blz_rt *rt)
     }
     stop_threads(rt);
     visitors_await(&rt->visitors);
+    check_at_rest(rt);
     for (uint32_t i = 0; i < rt->nr_workers; i++) {
         blz__worker_drop_timers(&rt->workers[i]);
         blz__worker_close_driver(&rt->workers[i]);

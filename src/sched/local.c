@@ -2,6 +2,8 @@
 /* The watchdog's side of a worker's own queue (local.h). */
 #include "sched/local.h"
 
+#include "base/assert.h"
+
 bool blz__local_empty(local_queue *local, task_list *tasks)
 {
     if (!local->revocable || !blz__biased_lock_try_other(&local->lock))
@@ -12,6 +14,7 @@ bool blz__local_empty(local_queue *local, task_list *tasks)
     local->lifo = NULL;
     task_list_join(tasks, &local->resumed);
     task_list_join(tasks, &local->yielded);
+    BLZ_ASSERT(!local->lifo && !local->yielded.first && !local->resumed.first);
     blz__biased_lock_leave_other(&local->lock);
     return true;
 }

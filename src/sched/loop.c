@@ -8,6 +8,8 @@
  * be counted as parked, look at all queues once more, and only then sleep.
  */
 #include "observe/trace.h"
+
+#include "base/assert.h"
 #include "sched/rt.h"
 #include "system/clock.h"
 #include "system/thread.h"
@@ -24,6 +26,7 @@ static void resume_yielded(blz_worker *w)
     bool locked = local_enter(&w->local);
     task_list share = {NULL, NULL, 0};
 
+    BLZ_ASSERT(w == blz__worker_current());
     task_list_join(&w->local.resumed, &w->local.yielded);
     if (blz_unlikely(hungry))
         while (share.count + 1 < w->local.resumed.count && share.count < RUNQ_CAPACITY / 2)
@@ -55,6 +58,7 @@ static void give_way(blz_worker *w)
 
 void blz__worker_maintain(blz_worker *w)
 {
+    BLZ_ASSERT(w == blz__worker_current());
     w->until_events = w->rt->event_interval;
     w->events_at = w->now;
     stat_inc(w->stats.maintenances);
@@ -74,6 +78,8 @@ static blz_task *steal_from(blz_worker *w, uint32_t victim)
     runq *ring = &w->rt->workers[victim].ring;
     uint32_t moved;
 
+    BLZ_ASSERT(victim < w->rt->nr_workers);
+    BLZ_ASSERT(w == blz__worker_current());
     if (victim == w->index || blz__runq_len(ring) == 0)
         return NULL;
     blz_task *task = blz__runq_steal(ring, &w->ring, &moved);
@@ -153,6 +159,7 @@ bool blz__rt_has_work(const blz_rt *rt, const blz_worker *asking)
  */
 static BLZ_NOINLINE void stop_searching(blz_worker *w)
 {
+    BLZ_ASSERT(w->searching);
     w->searching = false;
     if (blz__idle_found(&w->rt->idle) && blz__rt_has_work(w->rt, w))
         blz__rt_notify(w->rt);
@@ -162,6 +169,8 @@ static BLZ_NOINLINE void stop_searching(blz_worker *w)
 
 static void sleep_in_driver(blz_worker *w, int64_t deadline_ns)
 {
+    BLZ_ASSERT(w->driver);
+    BLZ_ASSERT(w == blz__worker_current());
     if (blz__parker_begin_driver(&w->parker)) {
         w->driver->ops->poll(w->driver, deadline_ns);
         blz__parker_end_driver(&w->parker);
@@ -176,6 +185,8 @@ static bool prepare_to_park(blz_worker *w)
 {
     blz_rt *rt = w->rt;
 
+    BLZ_ASSERT_VALID(blz__runq_check(&w->ring));
+    BLZ_ASSERT_VALID(blz__task_list_check(&w->pinned));
     blz__worker_flush_frees(w);
     blz__idle_park(&rt->idle, w->index, w->searching);
     w->searching = false;

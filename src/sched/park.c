@@ -2,6 +2,7 @@
 /* The parker of park.h. */
 #include "sched/park.h"
 
+#include "base/assert.h"
 #include "system/futex.h"
 
 /* EMPTY -> how. False: there was a token; it is consumed. */
@@ -9,6 +10,8 @@ static bool begin(parker *p, uint32_t how)
 {
     uint32_t state = PARK_EMPTY;
 
+    BLZ_ASSERT(how == PARK_FUTEX || how == PARK_DRIVER);
+    BLZ_ASSERT(blz__peek(&p->state) == PARK_EMPTY || blz__peek(&p->state) == PARK_NOTIFIED);
     /* acquire: pairs with the release in unpark; release: our queues are as others find them */
     if (blz__cas(&p->state, &state, how, ACQ_REL, ACQUIRE))
         return true;
@@ -36,6 +39,7 @@ bool blz__parker_begin_driver(parker *p)
 
 void blz__parker_end_driver(parker *p)
 {
+    BLZ_ASSERT(blz__peek(&p->state) == PARK_DRIVER || blz__peek(&p->state) == PARK_NOTIFIED);
     blz__swap(&p->state, (uint32_t)PARK_EMPTY, ACQUIRE); /* pairs with unpark */
 }
 

@@ -106,7 +106,7 @@ static void end_in_yield(blz_worker *w, blz_task *task, blz_cx *cx)
 
 static void end_in_pending(blz_worker *w, blz_task *task, blz_cx *cx, uint32_t phase)
 {
-#ifdef BLZ_CHECK_WAITS
+#ifdef TASK_CHECKS_WAITS
     if (!task_can_wake(task, cx->refs_left))
         blz__task_waits_for_nothing(task->root);
 #endif

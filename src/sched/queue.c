@@ -14,6 +14,8 @@
  * miss.
  */
 #include "observe/trace.h"
+
+#include "base/assert.h"
 #include "sched/rt.h"
 
 /* ---- putting in ---- */
@@ -55,6 +57,7 @@ static inline void push_ring(blz_worker *w, blz_task *task)
 
 void blz__worker_push_back(blz_worker *w, blz_task *task)
 {
+    BLZ_ASSERT(w == blz__worker_current());
     stamp(w, task);
     if (blz_unlikely(blz__load(&task->state, RELAXED) & TASK_PINNED))
         task_list_append(&w->pinned, task);
@@ -67,6 +70,7 @@ void blz__worker_push(blz_worker *w, blz_task *task)
     blz_task *displaced;
     bool locked;
 
+    BLZ_ASSERT(w == blz__worker_current());
     if (blz_unlikely(!w->rt->lifo)) {
         blz__worker_push_back(w, task);
         return;
@@ -197,6 +201,7 @@ void blz__worker_mail_pinned(blz_worker *w, blz_task *task)
 {
     blz_task *head = blz__load(&w->pinned_mail, RELAXED);
 
+    BLZ_ASSERT(blz__peek(&task->state) & TASK_PINNED);
     blz__plain_write(&task->next);
     do
         task->next = head;
@@ -224,6 +229,7 @@ static void take_pinned_mail(blz_worker *w)
 {
     blz_task *newest = blz__swap(&w->pinned_mail, (blz_task *)NULL, ACQUIRE), *oldest = NULL;
 
+    BLZ_ASSERT(w == blz__worker_current());
     while (newest) {
         blz__plain_write(&newest->next);
         blz_task *next = newest->next;
@@ -242,6 +248,7 @@ static void execute_messages(blz_worker *w)
 {
     blz__message *message = blz__swap(&w->mailbox, (blz__message *)NULL, ACQUIRE);
 
+    BLZ_ASSERT(w == blz__worker_current());
     while (message) {
         blz__plain_read(&message->next);
         blz__message *next = message->next; /* its memory may go with the call */
@@ -254,6 +261,7 @@ bool blz__worker_read_mail(blz_worker *w)
 {
     bool pinned = blz__load(&w->pinned_mail, RELAXED), messages = blz__load(&w->mailbox, RELAXED);
 
+    BLZ_ASSERT(w == blz__worker_current());
     if (pinned)
         take_pinned_mail(w);
     if (messages)
@@ -296,6 +304,7 @@ static inline blz_task *take_local(blz_worker *w, bool *lifo)
     bool locked = local_enter(&w->local);
     blz_task *newest = w->local.lifo, *task = NULL;
 
+    BLZ_ASSERT(w == blz__worker_current());
     *lifo = newest && (w->lifo_run < LIFO_MAX_RUN ||
                        (runq_is_empty(&w->ring) && !w->local.resumed.first && !w->pinned.first));
     w->local.lifo = NULL;
@@ -318,6 +327,7 @@ static blz_task *take_resumed(blz_worker *w)
     bool locked = local_enter(&w->local);
     blz_task *task = task_list_take(&w->local.resumed);
 
+    BLZ_ASSERT(w == blz__worker_current());
     local_leave(&w->local, locked);
     return task;
 }
@@ -360,6 +370,7 @@ blz_task *blz__worker_next(blz_worker *w)
     uint32_t turn;
     bool lifo;
 
+    BLZ_ASSERT(w == blz__worker_current());
     if (blz_unlikely(--w->until_inject == 0)) {
         task = blz__worker_take_share(w);
         if (!task)

@@ -8,6 +8,8 @@
  */
 #include "sched/runq.h"
 
+#include "base/assert.h"
+
 #define MASK (RUNQ_CAPACITY - 1)
 #define HALF (RUNQ_CAPACITY / 2)
 
@@ -49,6 +51,8 @@ static bool overflow(runq *q, uint64_t head, uint32_t tail, blz_task *task, task
 {
     uint32_t real = head_real(head);
 
+    BLZ_ASSERT(tail - real == RUNQ_CAPACITY);
+    BLZ_ASSERT(head_steal(head) == real);
     /* acquire and release: as in pop; thieves that saw the old head fail their claim */
     if (!blz__cas(&q->head, &head, pack(tail, tail), ACQ_REL, RELAXED))
         return false; /* a thief came first: there is room now, or will be */
@@ -64,6 +68,7 @@ void blz__runq_push(runq *q, blz_task *task, task_list *spill)
 {
     uint32_t tail = blz__load(&q->tail, RELAXED);
 
+    BLZ_ASSERT(task);
     for (;;) {
         /* acquire: pairs with the release of a thief that has read its slots */
         uint64_t head = blz__load(&q->head, ACQUIRE);
@@ -88,6 +93,7 @@ static blz_task *pop_unshared(runq *q)
 {
     uint32_t real = head_real(blz__load(&q->head, RELAXED));
 
+    BLZ_ASSERT(head_steal(blz__peek(&q->head)) == real);
     if (real == blz__load(&q->tail, RELAXED))
         return NULL;
     blz__store(&q->head, pack(real + 1, real + 1), RELAXED);
@@ -155,9 +161,12 @@ blz_task *blz__runq_steal(runq *victim, runq *dst, uint32_t *moved)
 {
     uint32_t tail = blz__load(&dst->tail, RELAXED), first, n;
 
+    BLZ_ASSERT(victim != dst);
+    BLZ_ASSERT(!victim->unshared && !dst->unshared);
     if (blz__runq_room(dst) < HALF)
         return NULL;
     n = claim_half(victim, &first);
+    BLZ_ASSERT(n <= HALF);
     if (n == 0)
         return NULL;
     for (uint32_t i = 0; i < n; i++)
@@ -183,4 +192,43 @@ uint32_t blz__runq_room(const runq *q)
     /* acquire: pairs with the release of a thief that has read its slots */
     uint32_t steal = head_steal(blz__load(&q->head, ACQUIRE));
     return RUNQ_CAPACITY - (blz__load(&q->tail, RELAXED) - steal);
+}
+
+/* ---- validators ---- */
+
+static bool is_twice(const runq *q, uint32_t position, uint32_t tail)
+{
+    for (uint32_t other = position + 1; other != tail; other++)
+        if (blz__peek(&q->slots[other & MASK]) == blz__peek(&q->slots[position & MASK]))
+            return true;
+    return false;
+}
+
+const char *blz__runq_check(const runq *q)
+{
+    uint64_t head = blz__peek(&q->head);
+    uint32_t steal = head_steal(head), real = head_real(head), tail = blz__peek(&q->tail);
+
+    BLZ_REQUIRE(tail - steal <= RUNQ_CAPACITY);
+    BLZ_REQUIRE(real - steal <= tail - steal); /* steal, real and tail are in this order */
+    BLZ_REQUIRE(!q->unshared || steal == real);
+    for (uint32_t position = real; position != tail; position++) {
+        BLZ_REQUIRE(blz__peek(&q->slots[position & MASK]) != NULL);
+        BLZ_REQUIRE(!is_twice(q, position, tail));
+    }
+    return NULL;
+}
+
+const char *blz__task_list_check(const task_list *list)
+{
+    const blz_task *last = NULL;
+    uint32_t count = 0;
+
+    for (const blz_task *task = list->first; task && count <= list->count; task = task->next) {
+        last = task;
+        count++;
+    }
+    BLZ_REQUIRE(count == list->count);
+    BLZ_REQUIRE(last == list->last);
+    return NULL;
 }

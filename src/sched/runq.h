@@ -19,6 +19,7 @@
 #ifndef BLZ_SCHED_RUNQ_H
 #define BLZ_SCHED_RUNQ_H
 
+#include "base/assert.h"
 #include "base/cacheline.h"
 #include "task/task.h"
 #include "tuning.h"
@@ -38,6 +39,8 @@ typedef struct task_list {
 
 static inline void task_list_append(task_list *list, blz_task *task)
 {
+    BLZ_ASSERT(!list->first == !list->last);
+    BLZ_ASSERT(!list->first == (list->count == 0));
     task->next = NULL;
     if (list->last)
         list->last->next = task;
@@ -51,6 +54,7 @@ static inline blz_task *task_list_take(task_list *list)
 {
     blz_task *task = list->first;
 
+    BLZ_ASSERT(!list->first == !list->last);
     if (task) {
         list->first = task->next;
         if (!list->first)
@@ -62,6 +66,8 @@ static inline blz_task *task_list_take(task_list *list)
 
 static inline void task_list_join(task_list *list, task_list *more)
 {
+    BLZ_ASSERT(list != more);
+    BLZ_ASSERT(!more->first == (more->count == 0));
     if (!more->first)
         return;
     if (list->last)
@@ -99,5 +105,12 @@ static inline bool runq_is_empty(const runq *q)
 
 /* Free slots; never less later, except by pushing. [owner] */
 uint32_t blz__runq_room(const runq *q);
+
+/*
+ * Validators (base/assert.h). A ring may have a thief at work; it is not changed by its owner
+ * meanwhile. [owner]
+ */
+const char *blz__runq_check(const runq *q);
+const char *blz__task_list_check(const task_list *list);
 
 #endif

@@ -59,6 +59,9 @@ int blz__io_new(struct blz__io **io, blz_rt *rt);
 void blz__io_end(struct blz__io *io); /* closes what is still open, when the last task has ended */
 void blz__io_free(struct blz__io *io);
 
+/* Validator (base/assert.h) of all entries. No thread uses one meanwhile. */
+const char *blz__fd_check(struct blz__io *io);
+
 /* Handles of sockets, files and pipes that have not been closed. [any thread] */
 uint64_t blz__io_open_count(struct blz__io *io);
 

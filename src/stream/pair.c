@@ -21,6 +21,7 @@
  */
 #include "stream/stream.h"
 
+#include "base/assert.h"
 #include "base/alloc.h"
 #include "system/memory.h"
 
@@ -114,6 +115,7 @@ static unsigned end_of(uint64_t word)
 /* Under the slot's lock. NULL: the handle is stale. */
 static struct pair *pair_in(const struct pair_slot *slot, uint64_t word)
 {
+    BLZ_ASSERT(blz__lock_is_held(&slot->lock));
     return slot->pair && slot->generation << 1 == (word & ~(uint64_t)1) ? slot->pair : NULL;
 }
 
@@ -132,6 +134,8 @@ static size_t size_of(const struct pair *pair)
 /* Under the lock; true: the caller is the last, and frees after the unlock. */
 static bool drop_ref(struct pair *pair)
 {
+    BLZ_ASSERT(blz__lock_is_held(&pair->slot->lock));
+    BLZ_ASSERT(pair->refs > 0);
     if (--pair->refs > 0)
         return false;
     pair->slot->pair = NULL;
@@ -228,6 +232,7 @@ static int enter(struct io_pair *op)
 {
     struct side *side;
 
+    BLZ_ASSERT(blz__lock_is_held(&op->slot->lock));
     op->pair = pair_in(op->slot, op->word);
     if (!op->pair || op->pair->closed[op->end])
         return -EBADF;
@@ -246,6 +251,8 @@ static int64_t look(const struct io_pair *op)
     const struct ring *ring = ring_of(op);
     size_t filled = (size_t)(ring->tail - ring->head);
 
+    BLZ_ASSERT(blz__lock_is_held(&op->slot->lock));
+    BLZ_ASSERT(filled <= pair->capacity);
     if (pair->closed[op->end])
         return -ECANCELED;
     if (op->writes && (ring->ended || pair->closed[1 - op->end]))
@@ -276,6 +283,9 @@ static size_t move(struct io_pair *op, size_t limit, struct woken *woken)
     uint64_t at = op->writes ? ring->tail : ring->head;
     size_t n;
 
+    BLZ_ASSERT(blz__lock_is_held(&op->slot->lock));
+    BLZ_ASSERT(side->entered == op);
+    BLZ_ASSERT(!side->copies);
     side->copies = true;
     blz__lock_release(&op->slot->lock);
     n = copy_pieces(op, ring, at, limit);
@@ -295,6 +305,8 @@ static blz_poll leave(struct io_pair *op, int64_t result, struct woken *woken)
     struct pair *pair = op->pair;
     bool last;
 
+    BLZ_ASSERT(blz__lock_is_held(&op->slot->lock));
+    BLZ_ASSERT(side_of(op)->entered == op);
     side_of(op)->entered = NULL;
     last = drop_ref(pair);
     blz__lock_release(&op->slot->lock);

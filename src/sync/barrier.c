@@ -23,6 +23,7 @@
 #include <blitz/barrier.h>
 #include <blitz/wait_info.h>
 
+#include "base/assert.h"
 #include "base/panic.h"
 #include "sync/sync.h"
 
@@ -53,14 +54,16 @@ uint64_t blz_barrier_rounds(const blz_barrier *barrier)
 
 /* ---- arriving; under the lock ---- */
 
-static bool is_last(const blz_barrier *barrier)
+static bool is_last(blz_barrier *barrier)
 {
+    BLZ_ASSERT(blz__lock_is_held(lock_of(barrier)));
     return barrier->arrived + 1 >= barrier->parties;
 }
 
 /* All are there: those who wait are the caller's to serve, after the lock. */
 static blz_waiters end_round(blz_barrier *barrier)
 {
+    BLZ_ASSERT(blz__lock_is_held(lock_of(barrier)));
     barrier->arrived = 0;
     blz__store(&barrier->round, barrier->round + 1, RELAXED); /* under the lock: the only writer */
     return waiters_claim_all(&barrier->waiters);

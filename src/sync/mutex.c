@@ -34,6 +34,7 @@
  * line; or there is someone in line who learns that it has been called, or has the mutex, only
  * after the lock is released. It is alive until then, and so is the mutex.
  */
+#include "base/assert.h"
 #include "base/panic.h"
 #include "sync/sync.h"
 #include "task/task.h"
@@ -154,6 +155,7 @@ static bool take_or_announce(blz_mutex *m)
 {
     uint32_t word = blz__load(&m->word, RELAXED), next;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&m->lock)));
     do {
         next = is_open(word) ? locked_by_newcomer(word) : word | WAITERS;
         /* acquire: as in take */
@@ -166,6 +168,7 @@ static bool take_or_be_due(blz_mutex *m)
 {
     uint32_t word = blz__load(&m->word, RELAXED), next;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&m->lock)));
     do {
         next = word & LOCKED ? (word & ~CALLED) | WAITERS | DUE : (word & WAITERS) | LOCKED;
         /* acquire: as in take */
@@ -180,6 +183,9 @@ static uint32_t move_on(blz_mutex *m, blz_waiters *claimed)
     uint64_t group;
     bool due = (word & DUE) || (word & PASSES) >= MUTEX_PASSES * PASS;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&m->lock)));
+    BLZ_ASSERT(word & LOCKED);
+    BLZ_ASSERT(!waiters_empty(&m->waiters));
     if (due)
         note_holder(m, task_of_waker(&m->waiters.first->waker, &group));
     waiter_claim(m->waiters.first, &m->waiters, claimed);
@@ -198,6 +204,7 @@ static void call_next(blz_mutex *m, blz_waiters *claimed)
     blz_waiter *first = m->waiters.first;
     uint32_t word = blz__load(&m->word, RELAXED), next;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&m->lock)));
     do {
         if (!first)
             next = word & LOCKED;
@@ -215,6 +222,7 @@ static void close_ranks(blz_mutex *m)
 {
     uint32_t word = blz__load(&m->word, RELAXED), next;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&m->lock)));
     if (!waiters_empty(&m->waiters))
         return;
     do {

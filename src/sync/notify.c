@@ -34,6 +34,8 @@
 #include <blitz/notify.h>
 
 #include "sync/sync.h"
+
+#include "base/assert.h"
 #include "system/thread.h"
 
 _Static_assert(sizeof(blz_notify) == 32, "part of the ABI");
@@ -74,6 +76,8 @@ static blz_waiters claim(blz_notify *notify, uint32_t how)
 {
     blz_waiters *queue = &notify->waiters, claimed = {NULL, NULL};
 
+    BLZ_ASSERT(blz__lock_is_held(lock_of(notify)));
+    BLZ_ASSERT(!waiters_empty(queue));
     if (how == BY_ALL)
         claimed = waiters_claim_all(queue);
     else
@@ -154,6 +158,7 @@ int blz_notify_try_await(blz_notify *notify)
 /* Under the lock. */
 static void append(blz_notify *notify, blz_waiter *waiter)
 {
+    BLZ_ASSERT(blz__lock_is_held(lock_of(notify)));
     blz__store(&waiter->state, WAITER_QUEUED, RELAXED); /* the lock orders it */
     waiters_append(&notify->waiters, waiter);
 }
@@ -163,6 +168,7 @@ static bool open_queue(blz_notify *notify)
 {
     uint64_t word = blz__load(&notify->word, RELAXED);
 
+    BLZ_ASSERT(blz__lock_is_held(lock_of(notify)));
     while (word != MANY) {
         if (word == PERMIT) {
             if (take_permit(notify, &word))

@@ -35,6 +35,8 @@
 
 #include "sync/sync.h"
 
+#include "base/assert.h"
+
 #include <blitz/async.h>
 
 _Static_assert(sizeof(blz_once) == 48, "part of the ABI");
@@ -73,6 +75,9 @@ static void publish(blz_once *once, int64_t value)
 {
     blz_waiters makers, waiters;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_of(once)));
+    BLZ_ASSERT(blz__peek(&once->state) != STATE_SET);
+    BLZ_ASSERT(value >= 0);
     blz__plain_write(&once->value);
     once->value = value;
     blz__store(&once->state, STATE_SET, RELEASE); /* pairs with the acquire in try_get */

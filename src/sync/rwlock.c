@@ -22,6 +22,7 @@
  * Nobody touches the lock after it has let go: that is the CAS, without the lock of the line; or
  * there was someone in the line when it happened, who is alive until the line has been unlocked.
  */
+#include "base/assert.h"
 #include "base/panic.h"
 #include "sync/sync.h"
 #include "task/task.h"
@@ -128,6 +129,7 @@ static void serve(blz_rwlock *l, int what, blz_waiters *claimed)
     uint64_t word = blz__load(&l->word, RELAXED), next, group;
     blz_waiter *unfit;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&l->lock)));
     do {
         next = without(word, what);
         for (unfit = l->waiters.first; unfit && fits(next, unfit->count); unfit = unfit->next)
@@ -149,6 +151,7 @@ static bool take_or_announce(blz_rwlock *l, uint32_t kind)
     uint64_t word = blz__load(&l->word, RELAXED);
     bool taken;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&l->lock)));
     do {
         taken = fits(word, kind) && (kind == UPGRADE || !(word & WAITERS));
         /* acquire: as in take */
@@ -168,6 +171,7 @@ static int take_or_queue(blz_rwlock_op *op, blz_cx *cx)
     uint32_t kind = op->waiter.count;
     const blz_waiter *first = l->waiters.first;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&l->lock)));
     if (kind == UPGRADE && first && first->count == UPGRADE)
         return -EDEADLK;
     if (take_or_announce(l, kind))

@@ -25,6 +25,8 @@
  */
 #include "sync/sync.h"
 
+#include "base/assert.h"
+
 #include <blitz/wait_info.h>
 #include <blitz/semaphore.h>
 
@@ -119,6 +121,7 @@ static int serve(blz_semaphore *s, uint32_t n, blz_waiters *claimed)
     uint64_t word = blz__load(&s->word, RELAXED), left;
     blz_waiter *unfit;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&s->lock)));
     do {
         left = (uint64_t)permits_in(word) + n;
         unfit = first_unfit(s, &left);
@@ -139,6 +142,7 @@ static int take_or_announce(blz_semaphore *s, uint32_t n)
     uint64_t word = blz__load(&s->word, RELAXED);
     bool fits;
 
+    BLZ_ASSERT(blz__lock_is_held(lock_in(&s->lock)));
     do {
         if (word & CLOSED)
             return -EPIPE;

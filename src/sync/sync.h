@@ -29,6 +29,7 @@
 #ifndef BLZ_SYNC_SYNC_H
 #define BLZ_SYNC_SYNC_H
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/lock.h"
 
@@ -53,6 +54,7 @@ static inline bool waiters_empty(const blz_waiters *queue)
 
 static inline void waiters_append(blz_waiters *queue, blz_waiter *waiter)
 {
+    BLZ_ASSERT(!queue->first == !queue->last);
     waiter->next = NULL;
     waiter->prev = queue->last;
     if (queue->last)
@@ -64,6 +66,7 @@ static inline void waiters_append(blz_waiters *queue, blz_waiter *waiter)
 
 static inline void waiters_prepend(blz_waiters *queue, blz_waiter *waiter)
 {
+    BLZ_ASSERT(!queue->first == !queue->last);
     waiter->prev = NULL;
     waiter->next = queue->first;
     if (queue->first)
@@ -75,6 +78,8 @@ static inline void waiters_prepend(blz_waiters *queue, blz_waiter *waiter)
 
 static inline void waiters_remove(blz_waiters *queue, blz_waiter *waiter)
 {
+    BLZ_ASSERT(waiter->prev ? waiter->prev->next == waiter : queue->first == waiter);
+    BLZ_ASSERT(waiter->next ? waiter->next->prev == waiter : queue->last == waiter);
     if (waiter->prev)
         waiter->prev->next = waiter->next;
     else
@@ -142,6 +147,7 @@ static inline bool waiter_leave(blz_waiter *waiter, blz_waiters *queue)
 /* Takes it out of the queue, under the lock, and puts it behind those claimed before. */
 static inline void waiter_claim(blz_waiter *waiter, blz_waiters *queue, blz_waiters *claimed)
 {
+    BLZ_ASSERT(blz__peek(&waiter->state) == WAITER_QUEUED);
     waiters_remove(queue, waiter);
     blz__store(&waiter->state, WAITER_CLAIMED, RELAXED); /* the queue's lock orders it */
     waiters_append(claimed, waiter);
@@ -161,6 +167,7 @@ static inline blz_waiters waiters_claim_all(blz_waiters *queue)
 /* After the lock: one is its future's again, and is woken. */
 static inline void waiter_serve_claimed(blz_waiter *waiter, uint32_t state)
 {
+    BLZ_ASSERT(state >= WAITER_SERVED);
     blz__plain_read(&waiter->waker);
     blz_waker waker = waiter->waker;
 

@@ -22,6 +22,7 @@
  */
 #include "sync/token.h"
 
+#include "base/assert.h"
 #include "base/alloc.h"
 #include "base/panic.h"
 
@@ -29,6 +30,7 @@
 
 blz_token *blz_token_ref(blz_token *token)
 {
+    BLZ_ASSERT(blz__peek(&token->refs) > 0);
     blz__fetch_add(&token->refs, (uint64_t)1, RELAXED); /* the caller has one */
     return token;
 }
@@ -48,6 +50,9 @@ static bool try_ref(blz_token *token)
 /* Under the lock of the parent. */
 static void unlink_child(blz_token *parent, blz_token *child)
 {
+    BLZ_ASSERT(blz__lock_is_held(&parent->lock));
+    BLZ_ASSERT(child->linked);
+    BLZ_ASSERT(child->parent == parent);
     if (child->prev)
         child->prev->next = child->next;
     else
@@ -107,6 +112,9 @@ int blz_token_new(blz_token **token)
 /* Under the lock of the parent, which has not been cancelled. */
 static void link_child(blz_token *parent, blz_token *child)
 {
+    BLZ_ASSERT(blz__lock_is_held(&parent->lock));
+    BLZ_ASSERT(!child->linked);
+    BLZ_ASSERT(!blz__peek(&parent->cancelled));
     child->parent = blz_token_ref(parent);
     child->linked = true;
     child->next = parent->children;

@@ -14,6 +14,8 @@
  * A registered callback has a reference to its token, until it is unregistered.
  */
 #include "sync/token.h"
+
+#include "base/assert.h"
 #include "system/futex.h"
 #include "system/thread.h"
 
@@ -22,6 +24,8 @@
 /* Under the lock. */
 static void append(blz_token *token, blz_token_callback *callback)
 {
+    BLZ_ASSERT(blz__lock_is_held(&token->lock));
+    BLZ_ASSERT(!callback->linked);
     blz_token_ref(token);
     callback->linked = true;
     callback->prev = token->last_callback;
@@ -35,6 +39,8 @@ static void append(blz_token *token, blz_token_callback *callback)
 /* Under the lock. */
 static void take_out(blz_token *token, blz_token_callback *callback)
 {
+    BLZ_ASSERT(blz__lock_is_held(&token->lock));
+    BLZ_ASSERT(callback->linked);
     if (callback->prev)
         callback->prev->next = callback->next;
     else
@@ -69,6 +75,8 @@ static blz_token_callback *begin_call(blz_token *token)
 {
     blz_token_callback *callback = token->first_callback;
 
+    BLZ_ASSERT(blz__lock_is_held(&token->lock));
+    BLZ_ASSERT(!token->running);
     if (callback) {
         take_out(token, callback);
         token->running = callback;
@@ -82,6 +90,8 @@ static bool end_call(blz_token *token)
 {
     bool awaited = token->awaited;
 
+    BLZ_ASSERT(blz__lock_is_held(&token->lock));
+    BLZ_ASSERT(token->running);
     token->running = NULL;
     token->awaited = false;
     blz__store(&token->calls_ended, token->calls_ended + 1, RELAXED); /* ordered by the lock */
@@ -112,6 +122,7 @@ void blz__token_call_all(blz_token *token)
 /* Waits until it is not running, unless we are inside of it. Under the lock, let go meanwhile. */
 static void await_call(blz_token *token, const blz_token_callback *callback)
 {
+    BLZ_ASSERT(blz__lock_is_held(&token->lock));
     while (token->running == callback && token->runner != blz__thread_id()) {
         uint32_t ended = blz__load(&token->calls_ended, RELAXED); /* ordered by the lock */
         token->awaited = true;

@@ -24,6 +24,7 @@
 #include <blitz/wait_info.h>
 #include <blitz/wait_group.h>
 
+#include "base/assert.h"
 #include "base/panic.h"
 #include "sync/sync.h"
 
@@ -119,6 +120,7 @@ static bool set_waiting(blz_wait_group *group)
 {
     uint32_t word = blz__load(&group->word, ACQUIRE); /* as in is_zero, if that is what it is */
 
+    BLZ_ASSERT(blz__lock_is_held(lock_of(group)));
     do {
         if (word < ONE)
             return false;

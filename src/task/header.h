@@ -22,6 +22,11 @@
 #include <blitz/future.h>
 #include <blitz/task.h>
 
+/* See waits.h. It costs an atomic operation for each reference: of the models only its own has it. */
+#if defined(BLZ_CHECKS) && !defined(BLZ_MODEL)
+#define TASK_CHECKS_WAITS
+#endif
+
 struct blz_task {
     uint64_t state;
     blz_task *next;
@@ -31,14 +36,14 @@ struct blz_task {
     uint64_t stamp;
     uint32_t polls;
     uint32_t busy;
-#ifdef BLZ_CHECK_WAITS
+#ifdef TASK_CHECKS_WAITS
     uint32_t holders; /* see waits.h */
     uint32_t padding[3];
 #endif
     blz_future root[];
 };
 
-#ifndef BLZ_CHECK_WAITS
+#ifndef TASK_CHECKS_WAITS
 _Static_assert(sizeof(struct blz_task) == 64, "the header is a cache line");
 #endif
 _Static_assert(offsetof(struct blz_task, root) % 16 == 0, "frames are aligned to 16 bytes");

@@ -9,6 +9,7 @@
  */
 #include "task/heap.h"
 
+#include "base/assert.h"
 #include "base/sanitize.h"
 #include "task/chunk.h"
 #include "task/header.h"
@@ -68,6 +69,7 @@ static void chunk_add(blz__heap *heap, struct blz__chunk *chunk, size_t block_si
 /* Walks that have come to this chunk go on with the next. Under walk_lock. */
 static void cursors_leave(blz__heap *heap, const struct blz__chunk *chunk)
 {
+    BLZ_ASSERT(blz__lock_is_held(&heap->walk_lock));
     for (heap_cursor *cursor = heap->cursors; cursor; cursor = cursor->next)
         if (cursor->chunk == chunk) {
             blz__plain_write(&cursor->chunk);
@@ -79,6 +81,8 @@ static void cursors_leave(blz__heap *heap, const struct blz__chunk *chunk)
 /* The chunk is nobody's any more; it waits in the list for blz__heap_release. */
 static void chunk_remove(blz__heap *heap, struct blz__chunk *chunk, struct blz__chunk **removed)
 {
+    BLZ_ASSERT(chunk->heap == heap);
+    BLZ_ASSERT(!chunk->listed);
     blz__lock_acquire(&heap->walk_lock);
     cursors_leave(heap, chunk);
     if (chunk->prev_all)
@@ -106,6 +110,9 @@ static void partial_add(blz__heap *heap, struct blz__chunk *chunk)
 {
     struct blz__chunk **list = &heap->partial[chunk->cls];
 
+    BLZ_ASSERT(!chunk->listed);
+    BLZ_ASSERT(chunk->cls < HEAP_CLASSES);
+    BLZ_ASSERT(chunk != heap->current[chunk->cls]);
     chunk->listed = true;
     chunk->prev_partial = NULL;
     chunk->next_partial = *list;
@@ -116,6 +123,7 @@ static void partial_add(blz__heap *heap, struct blz__chunk *chunk)
 
 static void partial_remove(blz__heap *heap, struct blz__chunk *chunk)
 {
+    BLZ_ASSERT(chunk->listed);
     chunk->listed = false;
     if (chunk->prev_partial)
         chunk->prev_partial->next_partial = chunk->next_partial;
@@ -141,6 +149,7 @@ static inline blz_task *chunk_take(struct blz__chunk *chunk)
     } else {
         return NULL;
     }
+    BLZ_ASSERT(blz__peek(&block->state) == 0);
     chunk->used++;
     return block;
 }
@@ -178,6 +187,7 @@ static struct blz__chunk *exchange_chunks(blz__heap *heap, size_t wanted, blz__l
 {
     struct blz__chunk *chunk;
 
+    BLZ_ASSERT(!lock || blz__lock_is_held(lock));
     if (lock)
         blz__lock_release(lock);
     blz__heap_release(heap, removed);
@@ -227,6 +237,8 @@ blz_task *blz__heap_alloc(blz__heap *heap, size_t size, blz__lock *lock)
 {
     blz_task *block;
 
+    BLZ_ASSERT(size >= sizeof *block);
+    BLZ_ASSERT(!lock || blz__lock_is_held(lock));
     if (blz_likely(has_class(size))) {
         unsigned cls = class_of(size);
         block = chunk_take(heap->current[cls]);
@@ -252,6 +264,9 @@ void blz__heap_free_local(blz__heap *heap, blz_task *block, struct blz__chunk **
 {
     struct blz__chunk *chunk = chunk_of(block);
 
+    BLZ_ASSERT(chunk->heap == heap);
+    BLZ_ASSERT(chunk->used > 0);
+    BLZ_ASSERT(blz__peek(&block->state) == 0);
     blz__asan_poison(block + 1, chunk->block_size - sizeof *block);
     block->next = chunk->free;
     chunk->free = block;
@@ -272,6 +287,7 @@ void blz__heap_free_remote(blz_task *first, blz_task *last)
     blz__heap *heap = blz__heap_of(first);
     blz_task *head = blz__load(&heap->remote, RELAXED);
 
+    BLZ_ASSERT(blz__heap_of(last) == heap);
     blz__plain_write(&last->next);
     do
         last->next = head;
@@ -368,10 +384,69 @@ void blz__heap_destroy(blz__heap *heap)
 {
     struct blz__chunk *removed = NULL, *chunk, *next;
 
+    BLZ_ASSERT_VALID(blz__heap_check(heap));
     collect_remote(heap, &removed);
     for (chunk = heap->all; chunk; chunk = next) {
         next = chunk->next_all;
         chunk_remove(heap, chunk, &removed);
     }
     blz__heap_release(heap, removed);
+}
+
+/* ---- validator ---- */
+
+/* Whether the block is one of this chunk, from which blocks have been handed out. */
+static bool is_block_of(const struct blz__chunk *chunk, const blz_task *block)
+{
+    size_t offset = (size_t)((const char *)block - (const char *)chunk) - CHUNK_HEADER;
+
+    return chunk_of(block) == chunk && offset % chunk->block_size == 0 &&
+           offset / chunk->block_size < chunk->bump;
+}
+
+static const char *free_blocks_check(const struct blz__chunk *chunk)
+{
+    uint32_t nr_free = 0;
+
+    for (const blz_task *block = chunk->free; block; block = block->next) {
+        BLZ_REQUIRE(is_block_of(chunk, block));
+        BLZ_REQUIRE(blz__peek(&block->state) == 0); /* a free block has no task */
+        BLZ_REQUIRE(nr_free++ < chunk->bump);       /* no circle */
+    }
+    BLZ_REQUIRE(chunk->used + nr_free == chunk->bump);
+    return NULL;
+}
+
+static bool is_listed(const blz__heap *heap, const struct blz__chunk *chunk)
+{
+    for (const struct blz__chunk *c = heap->partial[chunk->cls]; c; c = c->next_partial)
+        if (c == chunk)
+            return true;
+    return false;
+}
+
+static const char *chunk_check(const blz__heap *heap, const struct blz__chunk *chunk)
+{
+    bool has_class = chunk->cls < HEAP_CLASSES;
+    bool current = has_class && heap->current[chunk->cls] == chunk;
+
+    BLZ_REQUIRE(chunk->heap == heap);
+    BLZ_REQUIRE(chunk->used <= chunk->bump && chunk->bump <= chunk->nr_blocks);
+    BLZ_REQUIRE(chunk->listed == (has_class && is_listed(heap, chunk)));
+    BLZ_REQUIRE(!(current && chunk->listed));
+    BLZ_REQUIRE(!has_class || current || chunk->listed || chunk->used == chunk->nr_blocks);
+    return free_blocks_check(chunk);
+}
+
+const char *blz__heap_check(const blz__heap *heap)
+{
+    const struct blz__chunk *before = NULL;
+    const char *broken = NULL;
+
+    for (const struct blz__chunk *chunk = heap->all; chunk && !broken; chunk = chunk->next_all) {
+        BLZ_REQUIRE(chunk->prev_all == before);
+        broken = chunk_check(heap, chunk);
+        before = chunk;
+    }
+    return broken;
 }

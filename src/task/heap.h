@@ -106,4 +106,7 @@ bool blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
                          bool (*visit)(void *arg, blz_task *block), void *arg);
 void blz__heap_walk_end(blz__heap *heap, heap_cursor *cursor);
 
+/* Validator (base/assert.h): every chunk, list and free block. Looks at all blocks. [owner] */
+const char *blz__heap_check(const blz__heap *heap);
+
 #endif

@@ -15,6 +15,8 @@
  */
 #include "task/task.h"
 
+#include "base/assert.h"
+
 #include <blitz/wait_info.h>
 
 #include <string.h>
@@ -105,6 +107,8 @@ void blz__scope_adopt(blz_scope *scope, blz_task *task, size_t total, uint64_t s
 
 static void unlink_live(struct scope *s, struct link *link)
 {
+    BLZ_ASSERT(s->nr_live > 0);
+    BLZ_ASSERT(blz__lock_is_held(&s->lock));
     if (link->prev)
         link->prev->next = link->next;
     else
@@ -119,6 +123,7 @@ static blz_waker take_waker(struct scope *s)
 {
     blz_waker waker = s->waker;
 
+    BLZ_ASSERT(blz__lock_is_held(&s->lock));
     s->waker = (blz_waker){NULL, NULL};
     return waker;
 }
@@ -147,6 +152,7 @@ static struct link *list_for_cancel(struct scope *s)
 {
     struct link *listed = NULL;
 
+    BLZ_ASSERT(blz__lock_is_held(&s->lock));
     if (s->policy & CANCELLED)
         return NULL;
     s->policy |= CANCELLED;
@@ -173,6 +179,7 @@ static void cancel_listed(struct link *link)
 /* Under the lock. */
 static void queue_ended(struct scope *s, struct link *link)
 {
+    BLZ_ASSERT(blz__lock_is_held(&s->lock));
     link->next = NULL;
     *s->ended_tail = link;
     s->ended_tail = &link->next;
@@ -224,6 +231,7 @@ static struct link *take_ended(struct scope *s)
 {
     struct link *link = s->ended;
 
+    BLZ_ASSERT(blz__lock_is_held(&s->lock));
     if (link) {
         s->ended = link->next;
         if (!s->ended)

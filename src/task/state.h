@@ -62,6 +62,7 @@
 #ifndef BLZ_TASK_STATE_H
 #define BLZ_TASK_STATE_H
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/panic.h"
 #include "tuning.h"
@@ -120,6 +121,9 @@ static inline uint64_t task_state_begin(uint64_t *word, uint32_t alone)
     uint64_t state = blz__load(word, ACQUIRE);
     const uint64_t delta = TASK_BIAS * TASK_REF + TASK_RUNNING - TASK_NOTIFIED;
 
+    BLZ_ASSERT(state & (TASK_RUNNING | TASK_NOTIFIED));
+    BLZ_ASSERT(!(state & TASK_COMPLETE));
+    BLZ_ASSERT(task_state_refs(state) >= alone);
     if (state & TASK_RUNNING)
         return state & TASK_NOTIFIED ? blz__fetch_sub(word, (uint64_t)TASK_NOTIFIED, ACQUIRE)
                                      : state;
@@ -138,6 +142,8 @@ static inline uint64_t task_state_begin(uint64_t *word, uint32_t alone)
 static inline enum task_action task_state_pend(uint64_t *word, uint32_t unused)
 {
     uint64_t state = blz__fetch_sub(word, unused * TASK_REF + TASK_RUNNING, SEQ_CST);
+    BLZ_ASSERT((state & (TASK_RUNNING | TASK_COMPLETE)) == TASK_RUNNING);
+    BLZ_ASSERT(task_state_refs(state) > unused);
     return state & TASK_NOTIFIED ? TASK_QUEUE : TASK_NOTHING;
 }
 
@@ -147,6 +153,7 @@ static inline enum task_action task_state_pend(uint64_t *word, uint32_t unused)
  */
 static inline bool task_state_is_private(const uint64_t *word, uint32_t unused, uint32_t alone)
 {
+    BLZ_ASSERT(blz__peek(word) & TASK_RUNNING);
     /* acquire: pairs with the release of references dropped by others */
     uint64_t state = blz__load(word, ACQUIRE);
     return unused == TASK_BIAS && task_state_refs(state) == alone + TASK_BIAS &&
@@ -163,6 +170,8 @@ static inline bool task_state_complete(uint64_t *word, uint32_t unused, bool *de
     uint64_t state = blz__load(word, RELAXED), next;
 
     do {
+        BLZ_ASSERT((state & (TASK_RUNNING | TASK_COMPLETE)) == TASK_RUNNING);
+        BLZ_ASSERT(task_state_refs(state) > unused);
         next = (state & ~(uint64_t)TASK_LIFECYCLE) | TASK_COMPLETE;
         if (!(state & TASK_JOIN))
             next -= (unused + 1) * TASK_REF;
@@ -178,6 +187,7 @@ static inline enum task_action task_state_wake_group(uint64_t *word, uint64_t gr
     uint64_t state = blz__load(word, RELAXED), next;
 
     do {
+        BLZ_ASSERT(task_state_refs(state) > 0); /* the waker's */
         if ((state & TASK_LIFECYCLE) == 0)
             next = (state | group) + TASK_RUNNING + TASK_BIAS * TASK_REF;
         else
@@ -203,6 +213,7 @@ static inline uint32_t task_state_take_groups(uint64_t *word)
 {
     const uint64_t groups = (uint64_t)UINT32_MAX << TASK_GROUP_SHIFT;
 
+    BLZ_ASSERT(blz__peek(word) & TASK_RUNNING);
     /* What was woken before this poll began is seen here, since the poll began by reading it. */
     if (!(blz__load(word, RELAXED) & groups))
         return 0;
@@ -213,6 +224,7 @@ static inline uint32_t task_state_take_groups(uint64_t *word)
 /* Puts some of them back, for a later poll. Does not wake. */
 static inline void task_state_keep_groups(uint64_t *word, uint32_t groups)
 {
+    BLZ_ASSERT(blz__peek(word) & TASK_RUNNING);
     blz__fetch_or(word, (uint64_t)groups << TASK_GROUP_SHIFT, RELAXED);
 }
 
@@ -233,6 +245,7 @@ static inline bool task_state_set_join(uint64_t *word)
 {
     uint64_t state = blz__load(word, RELAXED);
 
+    BLZ_ASSERT(task_state_refs(blz__peek(word)) > 0);
     do {
         if (state & TASK_COMPLETE) {
             (void)blz__load(word, ACQUIRE); /* pairs with the release in complete: the result */
@@ -248,6 +261,7 @@ static inline bool task_state_clear_join(uint64_t *word)
 {
     uint64_t state = blz__load(word, RELAXED);
 
+    BLZ_ASSERT(task_state_refs(blz__peek(word)) > 0);
     do {
         if (state & TASK_COMPLETE) {
             (void)blz__load(word, ACQUIRE); /* pairs with the release in complete: the result */
@@ -271,6 +285,7 @@ static inline bool task_state_is_last(const uint64_t *word)
 
 static inline void task_state_ref(uint64_t *word, uint32_t count)
 {
+    BLZ_ASSERT(task_state_refs(blz__peek(word)) > 0);
     if (task_state_refs(blz__fetch_add(word, count * TASK_REF, RELAXED)) >= TASK_REF_MAX)
         blz__panic("a task has more than 2^25 references: wakers are cloned and never dropped");
 }
@@ -280,6 +295,7 @@ static inline bool task_state_unref(uint64_t *word, uint32_t count)
 {
     /* release: our accesses come before the destruction; acquire: and others' too */
     uint64_t state = blz__fetch_sub(word, count * TASK_REF, ACQ_REL);
+    BLZ_ASSERT(task_state_refs(state) >= count);
     return task_state_refs(state) == count;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug builds (BLZ_CHECK_WAITS: the presets debug, asan and tsan) panic when a poll returns
+ * Builds with checks (BLZ_CHECKS: the presets debug, asan and tsan) panic when a poll returns
  * pending and nothing can ever wake the task: a poll function forgot its waker, or dropped it.
  *
  * Each waker has one reference to its task. So has each holder: a handle, a scope, a caller of
@@ -21,7 +21,7 @@
 #include "task/header.h"
 #include "task/state.h"
 
-#ifdef BLZ_CHECK_WAITS
+#ifdef TASK_CHECKS_WAITS
 
 enum { HOLDERS_VERSION = 0x10000, HOLDERS_MASK = 0xffff };
 

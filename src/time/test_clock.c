@@ -5,6 +5,7 @@
  */
 #include "time/test_clock.h"
 
+#include "base/assert.h"
 #include "system/clock.h"
 
 #include <blitz/time.h>
@@ -20,6 +21,7 @@ void blz__test_clock_init(test_clock *clock)
 /* Under the lock. */
 static int64_t read(const test_clock *clock)
 {
+    BLZ_ASSERT(blz__lock_is_held(&clock->lock));
     if (!clock->running)
         return clock->set_ns;
     return blz_time_add(clock->set_ns, blz__clock_ns() - clock->set_at);
@@ -27,6 +29,7 @@ static int64_t read(const test_clock *clock)
 
 static void set(test_clock *clock, int64_t ns)
 {
+    BLZ_ASSERT(blz__lock_is_held(&clock->lock));
     clock->set_ns = ns;
     clock->set_at = blz__clock_ns();
 }

@@ -35,6 +35,8 @@
  */
 #include "time/wheel.h"
 
+#include "base/assert.h"
+
 /* How far the top level reaches: it never wraps round to the slot in which the wheel stands. */
 #define RANGE ((uint64_t)(WHEEL_SLOTS - 1) << (WHEEL_BITS * (WHEEL_LEVELS - 1)))
 
@@ -103,6 +105,8 @@ static uint64_t place(blz__wheel *wheel, blz_timer *timer)
 {
     uint64_t tick = timer->tick;
 
+    BLZ_ASSERT(blz__biased_lock_is_held(&wheel->lock));
+    BLZ_ASSERT(timer->tick >= wheel->elapsed);
     if (blz_unlikely(tick - wheel->elapsed > RANGE)) {
         if (tick >= INT64_MAX / WHEEL_TICK_NS) {
             timer->slot = WHEEL_NEVER;
@@ -127,6 +131,10 @@ static void unlink_timer(blz__wheel *wheel, blz_timer *timer)
 {
     wheel_slot *slot = &wheel->slots[timer->slot];
 
+    BLZ_ASSERT(blz__biased_lock_is_held(&wheel->lock));
+    BLZ_ASSERT(timer->slot < WHEEL_LISTS);
+    BLZ_ASSERT(timer->prev ? timer->prev->next == timer : slot->first == timer);
+    BLZ_ASSERT(timer->next ? timer->next->prev == timer : slot->last == timer);
     if (slot->behind == timer)
         slot->behind = timer->next;
     if (timer->prev)
@@ -144,6 +152,7 @@ static void unlink_timer(blz__wheel *wheel, blz_timer *timer)
 /* The slot whose timers come first, and the tick at which it begins; NULL: there is none. */
 static wheel_slot *first_slot(blz__wheel *wheel, unsigned *level, uint64_t *begins)
 {
+    BLZ_ASSERT(blz__biased_lock_is_held(&wheel->lock));
     for (unsigned i = 0; i < WHEEL_LEVELS; i++) {
         uint64_t bits = wheel->occupied[i], here = wheel->elapsed >> (WHEEL_BITS * i);
         unsigned index = here & (WHEEL_SLOTS - 1);
@@ -161,6 +170,7 @@ static wheel_slot *first_slot(blz__wheel *wheel, unsigned *level, uint64_t *begi
 
 static void set_next(blz__wheel *wheel, int64_t next_ns)
 {
+    BLZ_ASSERT(blz__biased_lock_is_held(&wheel->lock));
     if (wheel->next_ns == next_ns)
         return;
     wheel->next_ns = next_ns;
@@ -223,6 +233,8 @@ static bool link_timer(blz__wheel *wheel, blz_timer *timer, int64_t deadline_ns)
 {
     uint64_t tick = tick_at_or_after(deadline_ns);
 
+    BLZ_ASSERT(blz__biased_lock_is_held(&wheel->lock));
+    BLZ_ASSERT(timer->wheel == wheel);
     timer->tick = tick > wheel->floor ? tick : wheel->floor;
     int64_t due_ns = tick_ns(place(wheel, timer));
     if (due_ns < wheel->next_ns)
@@ -235,6 +247,7 @@ bool blz__wheel_insert(blz__wheel *wheel, blz_timer *timer, int64_t deadline_ns,
     enum hold hold;
     bool wake;
 
+    BLZ_ASSERT(blz__peek(&timer->state) != TIMER_ARMED);
     timer->wheel = wheel;
     hold = enter(wheel, mine);
     blz__plain_write(&timer->target);
@@ -284,6 +297,7 @@ enum wheel_reset blz__wheel_reset(blz_timer *timer, int64_t deadline_ns, bool mi
 
 static void fire(blz__wheel *wheel, blz_timer *timer, wheel_fired *fired)
 {
+    BLZ_ASSERT(blz__peek(&timer->state) == TIMER_ARMED);
     if (timer->ahead) {
         __builtin_prefetch(timer->ahead, 1);
         __builtin_prefetch((char *)timer->ahead + sizeof *timer - 1, 1);
@@ -420,4 +434,59 @@ blz_timer *blz__wheel_drop(blz__wheel *wheel)
     }
     leave(wheel, hold);
     return timer;
+}
+
+/* ---- validator ---- */
+
+/* Whether the wheel, from where it stands, finds the timer in the slot in which it is. */
+static bool is_in_place(const blz__wheel *wheel, const blz_timer *timer, unsigned list)
+{
+    unsigned level = list / WHEEL_SLOTS, above = WHEEL_BITS * (level + 1);
+
+    if (list >= WHEEL_NEVER || level == WHEEL_LEVELS - 1)
+        return true; /* lists without an order; a ring that also has what is out of reach */
+    return timer->tick >= wheel->elapsed && timer->tick >> above == wheel->elapsed >> above &&
+           ((timer->tick >> (WHEEL_BITS * level)) & (WHEEL_SLOTS - 1)) == list % WHEEL_SLOTS;
+}
+
+static const char *list_check(const blz__wheel *wheel, unsigned list)
+{
+    const wheel_slot *slot = &wheel->slots[list];
+    const blz_timer *before = NULL;
+
+    for (const blz_timer *timer = slot->first; timer; timer = timer->next) {
+        BLZ_REQUIRE(timer->prev == before);
+        BLZ_REQUIRE(timer->wheel == wheel);
+        BLZ_REQUIRE(timer->slot == list);
+        BLZ_REQUIRE(blz__peek(&timer->state) == TIMER_ARMED);
+        BLZ_REQUIRE(is_in_place(wheel, timer, list));
+        BLZ_REQUIRE(list >= WHEEL_NEVER || slot->min <= timer->tick);
+        BLZ_REQUIRE(list == WHEEL_NEVER || wheel->next_ns <= tick_ns(timer->tick));
+        before = timer;
+    }
+    BLZ_REQUIRE(slot->last == before);
+    return NULL;
+}
+
+static const char *check_locked(const blz__wheel *wheel)
+{
+    const char *broken = NULL;
+
+    BLZ_REQUIRE(wheel->next_ns == blz__peek(&wheel->next_guess));
+    for (unsigned list = 0; list < WHEEL_LISTS && !broken; list++) {
+        if (list < WHEEL_NEVER)
+            BLZ_REQUIRE((wheel->occupied[list / WHEEL_SLOTS] >> list % WHEEL_SLOTS & 1) ==
+                        (wheel->slots[list].first != NULL));
+        broken = list_check(wheel, list);
+    }
+    return broken;
+}
+
+const char *blz__wheel_check(blz__wheel *wheel)
+{
+    enum hold hold = enter(wheel, true);
+    const char *broken = check_locked(wheel);
+
+    leave(wheel, hold);
+    return broken;
 }

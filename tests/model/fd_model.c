@@ -9,6 +9,7 @@
  * polled by hand on worker 1. An operation is in memory of its own that is freed as soon as it is
  * ready: whoever comes late is found.
  */
+#include "base/assert.h"
 #include "io/fd.h"
 #include "support/fake_driver.h"
 #include "support/fake_kernel.h"
@@ -151,6 +152,7 @@ static void tear_down(void)
     small_rt_be(NULL);
     model_assert(blz__fd_close(&conn) == -EBADF);
     model_assert(fake_kernel_closed(FD) == 1);
+    BLZ_ASSERT_VALID(blz__fd_check(rt->io));
     if (op)
         model_free(op);
     hand_end(&hand);

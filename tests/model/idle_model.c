@@ -8,6 +8,7 @@
  * took for ever: so every task needs a worker of its own, and if one is not woken, all sleep. The
  * second half calls the idle set alone.
  */
+#include "base/assert.h"
 #include "sched/idle.h"
 #include "sched/inject.h"
 #include "sched/park.h"
@@ -236,11 +237,8 @@ static void begin_parked(uint32_t nr_workers, uint32_t first, uint32_t second)
 /* How many sleep, and that word and bitmap agree on it. */
 static uint32_t sleepers(void)
 {
-    uint32_t parked = idle_parked(blz__load(&idle.word, RELAXED));
-
-    model_assert(parked == (uint32_t)(__builtin_popcountll(blz__load(&bits[0], RELAXED)) +
-                                      __builtin_popcountll(blz__load(&bits[1], RELAXED))));
-    return parked;
+    BLZ_ASSERT_VALID(blz__idle_check(&idle));
+    return idle_parked(blz__load(&idle.word, RELAXED));
 }
 
 /* All have left: who was claimed knows of it, and nobody sleeps. */

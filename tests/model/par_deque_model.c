@@ -4,6 +4,7 @@
  * also those that take what is not public. Each job is had by exactly one of them, and what the
  * owner wrote into it is seen by whoever has it.
  */
+#include "base/assert.h"
 #include "par/deque.h"
 
 #include <string.h>
@@ -88,8 +89,7 @@ static void all_must_be_taken(unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         model_assert(blz__load(&parcels[i].taken, RELAXED) == 1);
-    model_assert(!ring_has_public(&r));
-    model_assert(r.own.tail == blz__load(&r.own.bottom, RELAXED));
+    BLZ_ASSERT_VALID(blz__deque_check_idle(&r));
 }
 
 /* ---- thieves ---- */

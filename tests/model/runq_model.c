@@ -3,6 +3,7 @@
  * The run queue: its owner against one and two thieves. The ring has four slots here. Whatever
  * happens, every task comes out exactly once, with its contents, and in order for the owner.
  */
+#include "base/assert.h"
 #include "sched/runq.h"
 #include "support/parcel.h"
 
@@ -84,6 +85,10 @@ static void take_the_rest(void)
 {
     blz_task *task;
 
+    BLZ_ASSERT_VALID(blz__runq_check(&ring));
+    BLZ_ASSERT_VALID(blz__runq_check(&loot));
+    BLZ_ASSERT_VALID(blz__runq_check(&second_loot));
+    BLZ_ASSERT_VALID(blz__task_list_check(&spilled));
     pop_in_order(&ring, CAPACITY);
     pop_in_order(&loot, CAPACITY);
     pop_in_order(&second_loot, CAPACITY);

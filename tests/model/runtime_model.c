@@ -313,6 +313,7 @@ static void mail_is_read_once_and_in_order(void)
     blz_task *task;
 
     memset(&home, 0, sizeof home);
+    blz__worker_set_current(&home);
     parcels_new(3);
     model_thread a = model_start(mail_first_and_second, NULL), b = model_start(mail_third, NULL);
     while (count < 3) {
@@ -326,6 +327,7 @@ static void mail_is_read_once_and_in_order(void)
     model_join(a);
     model_join(b);
     parcels_free();
+    blz__worker_set_current(NULL);
 }
 
 /* ---- two workers ---- */

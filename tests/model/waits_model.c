@@ -3,7 +3,7 @@
  * Models of the check for tasks that wait for nothing (src/task/waits.h): while other threads hold
  * and let go of a task, the worker that polls it never takes it for one that has no waker.
  */
-#define BLZ_CHECK_WAITS
+#define TASK_CHECKS_WAITS
 #include "support/table.h"
 #include "task/waits.h"
 

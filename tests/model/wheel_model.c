@@ -7,6 +7,7 @@
  *
  * At the end, whole runtimes with tasks that sleep.
  */
+#include "base/assert.h"
 #include "sched/park.h"
 #include "sched/rt.h"
 #include "system/futex.h"
@@ -89,6 +90,7 @@ static void reuse_and_free(unsigned number)
 
 static void end(void)
 {
+    BLZ_ASSERT_VALID(blz__wheel_check(&wheel));
     model_assert(!blz__wheel_drop(&wheel));
     model_assert(blz__wheel_next(&wheel, true) == INT64_MAX);
     for (unsigned i = 0; i < NR_TIMERS; i++)

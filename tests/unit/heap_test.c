@@ -24,6 +24,7 @@ static void end(void)
 {
     struct blz__chunk *removed = NULL;
 
+    assert_null(blz__heap_check(&heap));
     assert_int_equal(blz__heap_used(&heap, &removed), 0);
     blz__heap_release(&heap, removed);
     blz__heap_destroy(&heap);
@@ -35,6 +36,7 @@ static void give_back(blz_task *block)
     struct blz__chunk *removed = NULL;
 
     blz__heap_free_local(&heap, block, &removed);
+    assert_null(blz__heap_check(&heap));
     blz__heap_release(&heap, removed);
 }
 

@@ -248,7 +248,7 @@ static void it_can_be_cancelled_at_every_point(void **state)
 static void check_empty(blz_par *par, void *arg)
 {
     blz_par_cancel cancel = {0};
-    uint64_t total = 0, none[1];
+    uint64_t total = 0, none[1] = {0};
 
     (void)arg;
     check(sum_inclusive(par, none, 0, none, NULL, NULL) == 0);

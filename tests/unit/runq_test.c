@@ -36,6 +36,8 @@ static void push(int from, int to)
 {
     for (int i = from; i < to; i++)
         blz__runq_push(&ring, task(i), &spill);
+    assert_null(blz__runq_check(&ring));
+    assert_null(blz__task_list_check(&spill));
 }
 
 static void tasks_come_out_in_the_order_in_which_they_went_in(void **state)

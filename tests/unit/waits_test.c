@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#ifdef BLZ_CHECK_WAITS
+#ifdef BLZ_CHECKS
 #define NEEDS_CHECK() ((void)state)
 #else
 #define NEEDS_CHECK() ((void)state, skip())

@@ -232,8 +232,11 @@ static void a_wheel_does_what_a_sorted_list_does(void **state)
     allow_seconds(120);
     for (int64_t w = 0; w < worlds; w++) {
         begin_world((uint64_t)w * 77 + 1);
-        for (int64_t i = 0; i < steps / worlds; i++)
+        for (int64_t i = 0; i < steps / worlds; i++) {
             step();
+            if (i % 64 == 0)
+                assert_null(blz__wheel_check(&wheel));
+        }
         fired += world.fired;
         while (blz__wheel_drop(&wheel))
             ;

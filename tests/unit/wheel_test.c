@@ -32,7 +32,10 @@ static size_t number_of(const wheel_fired *fired)
 static size_t collect(int64_t now_ns)
 {
     wheel_fired fired[8];
-    return blz__wheel_collect(&wheel, now_ns, fired, 8, true);
+    size_t n = blz__wheel_collect(&wheel, now_ns, fired, 8, true);
+
+    assert_null(blz__wheel_check(&wheel));
+    return n;
 }
 
 /* ---- rounding ---- */
