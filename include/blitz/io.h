@@ -30,13 +30,6 @@
 
 BLZ_BEGIN_DECLS
 
-/* Bytes that an operation has for the system's own use: none, where that needs no such memory. */
-#if defined(_WIN32)
-#define BLZ_IO_SYSTEM_BYTES 64
-#else
-#define BLZ_IO_SYSTEM_BYTES 0
-#endif
-
 /* Larger than anything of today's needs, so that it can stay this size. */
 typedef struct blz_io {
     blz_future future;

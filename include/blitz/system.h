@@ -43,11 +43,11 @@ typedef int blz_sysfd;
 /* No descriptor. */
 #define BLZ_NO_SYSFD ((blz_sysfd)-1)
 
-/* Words that an operation (blz_io) has for the system alone: OVERLAPPED and a handle on Windows. */
+/* Bytes that an operation (blz_io) has for the system's own use: an OVERLAPPED on Windows. */
 #if defined(_WIN32)
-#define BLZ_IO_SYSTEM_WORDS 6
+#define BLZ_IO_SYSTEM_BYTES 64
 #else
-#define BLZ_IO_SYSTEM_WORDS 0
+#define BLZ_IO_SYSTEM_BYTES 0
 #endif
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rare half of the biased lock (biased_lock.h). Only the owner makes it BIASED after another
- * thread was inside, and only while it holds the ordinary lock. So no other thread is inside at that
- * moment, and the next one finds it BIASED and goes through the fence.
+ * thread was inside, and only while it holds the ordinary lock. So no other thread is inside at
+ * that moment, and the next one finds it BIASED and goes through the fence.
  */
 #include "base/biased_lock.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lock that is biased towards one thread, its owner. While no other thread comes, the owner enters
- * and leaves by plain stores, without a read-modify-write. Another thread that enters makes it an
- * ordinary lock for all of them. It is biased again when the owner has been alone for a while.
+ * A lock that is biased towards one thread, its owner. While no other thread comes, the owner
+ * enters and leaves by plain stores, without a read-modify-write. Another thread that enters makes
+ * it an ordinary lock for all of them. It is biased again when the owner has been alone for a
+ * while.
  *
  *   inside    the owner is in, and has not taken the ordinary lock
  *   shared    BIASED    the owner enters by a store

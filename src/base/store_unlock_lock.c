@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slow half of the lock that is released by a store (store_unlock_lock.h). One fence is enough for a whole
- * wait: from then on every release sees that there is a sleeper, until it has gone.
+ * The slow half of the lock that is released by a store (store_unlock_lock.h). One fence is enough
+ * for a whole wait: from then on every release sees that there is a sleeper, until it has gone.
  */
 #include "base/store_unlock_lock.h"
 

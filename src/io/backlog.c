@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The backlog of a listener: connections that have been accepted and that nothing has claimed yet,
- * oldest first. An accept that is cancelled while its connection arrives leaves it here, and so does
- * a socket that blz_serve opened beside the listener and closes again. The next accept takes the
- * oldest one before it asks the system.
+ * oldest first. An accept that is cancelled while its connection arrives leaves it here, and so
+ * does a socket that blz_serve opened beside the listener and closes again. The next accept takes
+ * the oldest one before it asks the system.
  *
  * Connections are chained to the listener's entry through their own entries, so that nothing is
  * allocated. The chain is under the lock of the listener's entry. A connection in it belongs to the

@@ -14,8 +14,8 @@
  *                          to end
  *
  * Whoever closes cannot own the operations that it finds. What makes it safe to touch them: under
- * the lock none can leave, and one that is asked to end (blz__op_request_cancel) counts the request as one
- * more event, so its memory stays until the request has arrived.
+ * the lock none can leave, and one that is asked to end (blz__op_request_cancel) counts the request
+ * as one more event, so its memory stays until the request has arrived.
  *
  * A foreign descriptor is closed by its owner right after it was closed here, whatever still waits
  * for it. So the drivers forget it at once. An operation that is still on its way may ask the

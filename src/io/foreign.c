@@ -11,8 +11,8 @@
  *   poll       the number stays in the array of the worker that waits until it has read its mail;
  *              it may be asked about once more
  *   io_uring   a request holds the open file until it is cancelled. Detaching on the worker that
- *              made it enters the kernel with the cancellation (flush_cancels). A request that is still in
- *              the queue of another worker has the cancellation behind it in the same queue
+ *              made it enters the kernel with the cancellation (flush_cancels). A request that is
+ *              still in the queue of another worker has the cancellation behind it there
  */
 #include <blitz/fd.h>
 

@@ -89,14 +89,14 @@ struct blz__fd {
 int blz__fd_adopt(blz__fd_ref *ref, blz_rt *rt, int fd, unsigned flags);
 
 /*
- * Closes: stale from now on, what is in flight is cancelled, and what is in the backlog of a listener
- * is closed. -EBADF: was closed already. [any thread]
+ * Closes: stale from now on, what is in flight is cancelled, and what is in the backlog of a
+ * listener is closed. -EBADF: was closed already. [any thread]
  */
 int blz__fd_close(blz__fd_ref *ref);
 
 /*
- * Takes the descriptor out: stale from now on, and the caller's. What is in the backlog of a listener
- * is closed. -EBADF; -EBUSY: operations are in flight. [any thread]
+ * Takes the descriptor out: stale from now on, and the caller's. What is in the backlog of a
+ * listener is closed. -EBADF; -EBUSY: operations are in flight. [any thread]
  */
 int blz__fd_take(blz__fd_ref *ref);
 
@@ -195,7 +195,9 @@ static inline int io_direction(const struct io *io)
 struct io *blz__io_prepare(blz_io *io, const blz_future_ops *ops, enum io_kind kind,
                            const blz__fd_ref *ref);
 
-/* Makes operations on bytes, on pieces, and one that waits for readiness (BLZ_FD_READ and so on). */
+/*
+ * Makes operations on bytes, on pieces, and one that waits for readiness (BLZ_FD_READ and so on).
+ */
 blz_future *blz__io_init(blz_io *io, const blz_future_ops *ops, enum io_kind kind,
                          const blz__fd_ref *ref, void *buf, size_t len);
 blz_future *blz__io_init_pieces(blz_io *io, const blz_future_ops *ops, enum io_kind kind,

@@ -14,11 +14,11 @@
  * call that found nothing does, which says that it was not the end after all (an error that has
  * been fetched, a FIFO with a new writer).
  *
- * A one-shot kernel (rearm) reports one edge for each time that it is asked. FD_REQUESTED says that an
- * edge has been asked for and not been reported. An operation is armed only with that set, and an
- * edge that leaves operations armed, because it was of the other direction, asks for the next one. So
- * whatever is armed has an edge to come. Such a kernel tells the level when it is asked, so nothing
- * is missed in between.
+ * A one-shot kernel (rearm) reports one edge for each time that it is asked. FD_REQUESTED says that
+ * an edge has been asked for and not been reported. An operation is armed only with that set, and
+ * an edge that leaves operations armed, because it was of the other direction, asks for the next
+ * one. So whatever is armed has an edge to come. Such a kernel tells the level when it is asked, so
+ * nothing is missed in between.
  *
  * No cancellation is lost. One that finds the operation armed ends it. One that does not leaves it
  * to whoever is trying it, on the home or still on the worker that it was begun on: he looks, under
@@ -323,8 +323,8 @@ static void take_armed(blz__fd *entry, int direction, bool all, struct chain *ch
 
 /*
  * Under the entry's lock: the edge that was asked for has been reported. Operations that stay armed
- * need another one. If that is refused, all of them are tried, and meet the error when they are armed
- * again.
+ * need another one. If that is refused, all of them are tried, and meet the error when they are
+ * armed again.
  */
 static void request_next_edge(const ready_driver *d, blz__fd *entry, struct chain *chain)
 {

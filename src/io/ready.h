@@ -36,8 +36,8 @@ static inline bool ready_token_is_of(uint64_t token, uint32_t generation)
 
 /*
  * What the backend does. All of it under the entry's lock, or by the last thread that knows the
- * entry. A kernel is edge-triggered (rearm is NULL: a registration reports every edge), or one-shot:
- * a registration reports one edge, and the next one has to be asked for.
+ * entry. A kernel is edge-triggered (rearm is NULL: a registration reports every edge), or
+ * one-shot: a registration reports one edge, and the next one has to be asked for.
  */
 typedef struct ready_kernel {
     /*

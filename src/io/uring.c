@@ -6,8 +6,8 @@
  * Sockets are read and written by system calls when they are ready, which the set says, as in the
  * epoll backend. That is what costs least: a request to receive that waits has to arm a poll for
  * each message, while a descriptor is registered with the set once; and what a worker's tasks send
- * goes out in one batch either way (send_batch.c). docs/performance.md has the figures. Everything else
- * goes through the ring: connecting, descriptors that are no sockets, foreign ones.
+ * goes out in one batch either way (send_batch.c). docs/performance.md has the figures. Everything
+ * else goes through the ring: connecting, descriptors that are no sockets, foreign ones.
  *
  * The worker sleeps in the set. The ring signals the wake-up's eventfd, which is in the set, when
  * a completion arrives. One mode makes that reliable on every kernel, COOP_TASKRUN: the kernel

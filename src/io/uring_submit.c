@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the ring: making them, keeping those that find the queue full, asking for their end. Entries are prepared
- * when operations are submitted, and go to the kernel in one batch when the worker next looks at
- * its driver.
+ * Requests to the ring: making them, keeping those that find the queue full, asking for their end.
+ * Entries are prepared when operations are submitted, and go to the kernel in one batch when the
+ * worker next looks at its driver.
  *
  * `user_data` is the operation, which owns its memory until the completion without F_MORE has been
  * seen. The lowest bit marks the completion of a cancel request, which is counted as an event of

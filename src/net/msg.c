@@ -4,8 +4,8 @@
  * is allocated.
  *
  * An address is received straight into the caller's blz_addr, descriptors into the caller's array;
- * those that the caller has no room for are closed. As every operation here is either carried out or
- * not, a cancellation cannot lose any: an operation that received some has a result.
+ * those that the caller has no room for are closed. As every operation here is either carried out
+ * or not, a cancellation cannot lose any: an operation that received some has a result.
  */
 #include "net/msg.h"
 

@@ -4,11 +4,10 @@
  *
  * Each thread has a list of blocks for each scope that it began, and one for each computation that
  * it took from another thread, which has what that spawns into scopes of others. They are under a
- * lock that is biased towards the thread (base/biased_lock.h): nothing there is atomic while no other
- * thread comes.
- * When somebody has nothing to do, the thread offers the oldest block of its outermost list, or the
- * older half of its only one. The word of the offer is the scope that its tasks are of, so that who
- * waits for one takes nothing else:
+ * lock that is biased towards the thread (base/biased_lock.h): nothing there is atomic while no
+ * other thread comes. When somebody has nothing to do, the thread offers the oldest block of its
+ * outermost list, or the older half of its only one. The word of the offer is the scope that its
+ * tasks are of, so that who waits for one takes nothing else:
  *
  *   offer      who                  does
  *   ------------------------------------------------------------------------------

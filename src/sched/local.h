@@ -4,8 +4,8 @@
  * every poll. No other thread does, unless the worker is stuck in a poll: then the watchdog empties
  * it, so that tasks do not wait behind a task that blocks its thread.
  *
- * So it is behind a lock that is biased towards the owner (base/biased_lock.h): entering and leaving
- * are a store each. The watchdog only tries to enter: a worker that is inside is not stuck.
+ * So it is behind a lock that is biased towards the owner (base/biased_lock.h): entering and
+ * leaving are a store each. The watchdog only tries to enter: a worker that is inside is not stuck.
  */
 #ifndef BLZ_SCHED_LOCAL_H
 #define BLZ_SCHED_LOCAL_H

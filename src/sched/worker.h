@@ -155,7 +155,9 @@ static inline bool worker_has_mail(const blz_worker *w)
     return blz__load(&w->pinned_mail, RELAXED) || blz__load(&w->mailbox, RELAXED);
 }
 
-/* Takes the pinned tasks that were left, and executes the messages. True: there were any. [owner] */
+/*
+ * Takes the pinned tasks that were left, and executes the messages. True: there were any. [owner]
+ */
 bool blz__worker_read_mail(blz_worker *w);
 
 /* Driver events, messages, yielded tasks. [owner] */

@@ -2,9 +2,9 @@
 /*
  * Addresses of sockets, between the form that the system has and their parts.
  *
- * A blz_addr holds the bytes that the system's calls want, in canonical form: every byte that has no
- * meaning is zero, up to the end of `storage`. So two addresses are equal if their bytes are. `len`
- * is the number of bytes for the system; 0 is no address (BLZ_ADDR_NONE).
+ * A blz_addr holds the bytes that the system's calls want, in canonical form: every byte that has
+ * no meaning is zero, up to the end of `storage`. So two addresses are equal if their bytes are.
+ * `len` is the number of bytes for the system; 0 is no address (BLZ_ADDR_NONE).
  *
  * Nothing here calls the system. All functions: [any thread]. Abstract names: Linux only, elsewhere
  * -ENOTSUP. A path has up to 107 bytes; 103 on macOS and the BSDs.

@@ -45,9 +45,10 @@ typedef struct blz__socket_message {
 int64_t blz__message_recv(blz_sysfd fd, blz__socket_message *message);
 
 /*
- * Sends a message: the number of bytes, which for a stream may be fewer than there are, and then the
- * descriptors went with the first. -EAGAIN: there is no room; -EMSGSIZE: too long for one datagram;
- * -EINVAL: too many descriptors; -EBADF: one of them is not open; -EPIPE, -ECONNREFUSED, -ENOTCONN.
+ * Sends a message: the number of bytes, which for a stream may be fewer than there are, and then
+ * the descriptors went with the first. -EAGAIN: there is no room; -EMSGSIZE: too long for one
+ * datagram; -EINVAL: too many descriptors; -EBADF: one of them is not open; -EPIPE, -ECONNREFUSED,
+ * -ENOTCONN.
  */
 int64_t blz__message_send(blz_sysfd fd, const blz__socket_message *message);
 

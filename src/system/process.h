@@ -30,7 +30,7 @@
 /* What a descriptor of the child is to be. */
 enum {
     BLZ__PROCESS_COPY, /* of `source` */
-    BLZ__PROCESS_OPEN, /* `path`, with `flags` and `mode` of open(2), by the child; targets 0 to 2 */
+    BLZ__PROCESS_OPEN, /* `path`, by the child, with `flags` and `mode`; targets 0 to 2 */
     BLZ__PROCESS_NULL, /* the device that is empty and takes everything; targets 0 to 2 */
 };
 

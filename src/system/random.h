@@ -13,8 +13,8 @@
 int blz__random_bytes(void *buf, size_t len);
 
 /*
- * 64 bits that differ from call to call. Not for secrets: where the system has no random bytes, they
- * come from the clock. [any thread]
+ * 64 bits that differ from call to call. Not for secrets: where the system has no random bytes,
+ * they come from the clock. [any thread]
  */
 uint64_t blz__random_seed(void);
 

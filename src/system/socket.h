@@ -89,8 +89,8 @@ int blz__socket_backlog(blz_sysfd fd);
 /*
  * Accepts a connection if there is one: its descriptor; -EAGAIN: there is none; -ECONNABORTED: it
  * was gone already; -EMFILE and other errors leave the connection in the queue. A listener that is
- * in blocking mode is put into non-blocking mode first, because other processes may share it, change
- * its mode, and take the connection that made it readable.
+ * in blocking mode is put into non-blocking mode first, because other processes may share it,
+ * change its mode, and take the connection that made it readable.
  */
 int64_t blz__socket_accept(blz_sysfd fd, bool nonblocking);
 
@@ -146,7 +146,10 @@ struct blz__socket_cred {
     uint32_t uid, gid;
 };
 
-/* Who the other side of a Unix socket was when it connected, listened, or made the pair. 0 or -ENOTCONN */
+/*
+ * Who the other side of a Unix socket was when it connected, listened, or made the pair. 0 or
+ * -ENOTCONN
+ */
 int blz__socket_peer_cred(blz_sysfd fd, struct blz__socket_cred *cred);
 
 /* Whether this user may do what it likes with this process anyway: the same user, or root. */

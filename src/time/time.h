@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Front door of src/time: timers for the modules above, and what holds a test clock. The time itself
- * is blz__rt_now (sched/sched.h), which the scheduler needs as well.
+ * Front door of src/time: timers for the modules above, and what holds a test clock. The time
+ * itself is blz__rt_now (sched/sched.h), which the scheduler needs as well.
  *
  *   wheel          the timers of one worker, a data structure over base          wheel.c
  *   timers         a worker and its wheel: arming, firing                         timers.c
- *   clock          the time of a runtime; its test clock                          clock.c, test_clock.c
- *   the API        timers, sleeping, intervals, limits        timer.c, sleep.c, interval.c, timeout.c
+ *   clock          the time of a runtime; its test clock                      clock.c, test_clock.c
+ *   the API        timers, sleeping, intervals, limits    timer.c, sleep.c, interval.c, timeout.c
  */
 #ifndef BLZ_TIME_TIME_H
 #define BLZ_TIME_TIME_H

@@ -2,7 +2,8 @@
 /*
  * The biased lock: its owner, which enters by a store while no other thread comes, against threads
  * that wait for it or only try, behind a fence that reaches into the owner's CPU. Never two inside,
- * each sees what the one before it did, none waits for ever; also when it is biased again in between.
+ * each sees what the one before it did, none waits for ever; also when it is biased again in
+ * between.
  */
 #include "base/biased_lock.h"
 

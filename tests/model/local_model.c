@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A worker's own queue behind its biased lock: the owner, for whom it costs next to nothing, against
- * the watchdog that empties it. Every task comes out once, and both see what the other left.
+ * A worker's own queue behind its biased lock: the owner, for whom it costs next to nothing,
+ * against the watchdog that empties it. Every task comes out once, and both see what the other
+ * left.
  *
  * The owner's fence is only a promise to the compiler; the watchdog's, as the explorer models it,
  * is one in every thread, wherever it is at that moment. That is what membarrier does.

@@ -5,8 +5,8 @@
  * however much arrives; the worker of that driver fetches the mark when it looks, and is told what
  * is true at that moment, or nothing if all has been taken meanwhile.
  *
- * Or it is one-shot (fake_kernel_one_shot): a registration, and each rearm, is worth one mark, which
- * is fetched as an edge also if all has been taken meanwhile.
+ * Or it is one-shot (fake_kernel_one_shot): a registration, and each rearm, is worth one mark,
+ * which is fetched as an edge also if all has been taken meanwhile.
  *
  *     blz_rt *rt = small_rt_new(2, &fake_ready_driver);
  *     fake_kernel_reset();

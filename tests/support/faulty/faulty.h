@@ -23,8 +23,9 @@
 extern const char *const faulty_names[NR_FAULTY];
 
 /*
- * From now on the nth call (1: the next one) fails with that errno; `all`: those after it fail, too.
- * A function of the contract that gives a pointer gives NULL; one that gives a bool gives false.
+ * From now on the nth call (1: the next one) fails with that errno; `all`: those after it fail,
+ * too. A function of the contract that gives a pointer gives NULL; one that gives a bool gives
+ * false.
  */
 void fail_call(enum faulty call, int n, bool all, int error);
 
@@ -49,8 +50,8 @@ extern void (*before_every_call)(enum faulty call);
 extern _Thread_local int fd_of_call;
 
 /*
- * The name that getdents64 gives for an entry "long", and that openat and unlinkat then take for it:
- * some file systems have names that are longer than NAME_MAX. NULL: its own.
+ * The name that getdents64 gives for an entry "long", and that openat and unlinkat then take for
+ * it: some file systems have names that are longer than NAME_MAX. NULL: its own.
  */
 extern const char *long_name;
 
