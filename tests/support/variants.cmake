@@ -69,10 +69,10 @@ blitz_faulty(blitz_faulty_ring SOURCES ${ring_file}
     OPTIONS -Dblz__uring_prep_file=real_blz__uring_prep_file)
 
 set(process ${BLITZ_SOURCES})
-list(FILTER process INCLUDE REGEX "/src/(process|signal)/")
+list(FILTER process INCLUDE REGEX "/src/process/")
 blitz_faulty(blitz_faulty_process SOURCES ${process}
-    OPTIONS ${hook_kernel} -Dblz_fd_attach=faulty_blz_fd_attach
-        -Dblz_fd_attach_to=faulty_blz_fd_attach_to -Dblz_fd_readable=faulty_blz_fd_readable)
+    OPTIONS -Dblz_fd_attach=faulty_blz_fd_attach -Dblz_fd_attach_to=faulty_blz_fd_attach_to
+        -Dblz_fd_readable=faulty_blz_fd_readable)
 
 blitz_faulty(blitz_faulty_hooks
     SOURCES ${faulty}/faulty.c ${faulty}/kernel.c ${faulty_out}/faulty_hooks.c)

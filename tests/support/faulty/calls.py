@@ -27,9 +27,14 @@ NEVER_FAIL = {
     "blz__clock_wall_ns": "a time",
     "blz__dir_take": "false is an answer: the batch is used up",
     "blz__env_get": "NULL is an answer: not set",
+    "blz__env_list": "a list, which is never NULL",
     "blz__env_pid": "a number",
     "blz__futex_wait_until": "false is an answer: the deadline has passed",
     "blz__path_is_separator": "an answer",
+    "blz__process_has_ended": "an answer",
+    "blz__process_set_wait": "a number, of at least 0",
+    "blz__signal_can_be_caught": "an answer",
+    "blz__signal_is_caught": "an answer",
     "blz__socket_user_is_trusted": "an answer",
 }
 
@@ -114,7 +119,7 @@ BY_HAND_FAULTS = {
 }
 
 PROTOTYPE = re.compile(
-    r"^(?P<type>[a-z_][\w ]*?[ *]+)(?P<name>[a-z]\w+)\((?P<params>.*)\)$", re.DOTALL)
+    r"^(?P<type>[a-z_][\w *]*?[ *])(?P<name>[a-z]\w+)\((?P<params>.*)\)$", re.DOTALL)
 
 
 class Call:
@@ -191,9 +196,9 @@ def declarations(text):
 def prototypes(text, where):
     calls = []
     for part in declarations(text):
-        if re.match(r"(typedef|struct|enum|union|static inline|_Static_assert)\b[^(]*$", part):
+        if re.match(r"(struct|enum|union)\b[^(]*$", part):
             continue
-        if part.startswith("static inline") or part.startswith("_Static_assert"):
+        if part.startswith(("typedef", "static inline", "_Static_assert")):
             continue
         if re.fullmatch(r"[\w, *]+", part) and "(" not in part:  # the name behind a type's body
             continue

@@ -22,8 +22,8 @@ def declared(folder):
     found = {}
     for header in sorted(pathlib.Path(folder).glob("*.h")):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
-        for match in re.finditer(r"^(\w[\w ]*?[ *]+)(blz__\w+)\(", text, flags=re.MULTILINE):
-            if not match[1].startswith("static inline"):
+        for match in re.finditer(r"^(\w[\w *]*?[ *])(blz__\w+)\(", text, flags=re.MULTILINE):
+            if not match[1].startswith(("static inline", "typedef")):
                 found[match[2]] = match[1].strip()
     return found
 
