@@ -49,6 +49,7 @@ typedef struct blz_allocator {
     void *(*alloc)(void *ctx, size_t size, size_t align);
     void (*free)(void *ctx, void *ptr, size_t size, size_t align);
     void *ctx;
+    uint64_t reserved[2]; /* 0 */
 } blz_allocator;
 
 BLZ_END_DECLS

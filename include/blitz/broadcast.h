@@ -99,6 +99,7 @@ typedef struct blz_broadcast_op {
     blz_waiter waiter;
     blz_broadcast_receiver *receiver;
     void *elem;
+    uint64_t reserved;
 } blz_broadcast_op;
 
 /* ---- Channels and handles ---- */

@@ -10,7 +10,13 @@
  *     rc = jobs_new(&tx, &rx, 64);                      // at most 64 messages wait in it
  *     ...
  *     BLZ_AWAIT(self->rc, jobs_send(&self->op, &self->tx, job));            // a task
+ *     if (self->rc < 0)
+ *         goto out;                                     // cancelled, or no receiver is left
+ *     ...
  *     BLZ_AWAIT(self->rc, jobs_recv(&self->op, &self->rx, &self->job));     // another
+ *     if (self->rc < 0)
+ *         goto out;                                     // cancelled, or no sender is left
+ *     ...
  *     rc = jobs_send_wait(&tx, job);                    // a thread that is no worker
  *     jobs_sender_drop(&tx);                            // the last one closes the channel
  *
@@ -445,8 +451,9 @@ static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
     BLZ_CHANNEL_INLINE_ BLZ_NODISCARD blz_future *name##_send(name##_op *op,                       \
                                                               const name##_sender *tx, type value) \
     {                                                                                              \
-        static const blz_future_ops ops = {#name "_send", NULL, name##_send_poll_,                 \
-                                           blz_channel_send_cancel_, blz_channel_describe_};       \
+        static const blz_future_ops ops = {#name "_send",         NULL,                            \
+                                           name##_send_poll_,     blz_channel_send_cancel_,        \
+                                           blz_channel_describe_, {NULL, NULL, NULL}};             \
         op->value = value;                                                                         \
         return blz_channel_op_init_(&op->op, &ops, tx->raw.channel, &op->value);                   \
     }                                                                                              \
@@ -489,8 +496,9 @@ static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
                                                               const name##_receiver *rx,          \
                                                               type *value)                        \
     {                                                                                             \
-        static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,                \
-                                           blz_channel_recv_cancel_, blz_channel_describe_};      \
+        static const blz_future_ops ops = {#name "_recv",         NULL,                           \
+                                           name##_recv_poll_,     blz_channel_recv_cancel_,       \
+                                           blz_channel_describe_, {NULL, NULL, NULL}};            \
         return blz_channel_op_init_(&op->op, &ops, rx->raw.channel, value);                       \
     }                                                                                             \
     BLZ_CHANNEL_INLINE_ int name##_recv_wait(const name##_receiver *rx, type *value)              \

@@ -112,6 +112,7 @@ BLZ_API BLZ_NODISCARD int blz_codec_length(blz_codec *codec, const blz_length_op
 typedef struct blz_cut {
     size_t at, len; /* the record: bytes [at, at + len) */
     size_t used;    /* so many bytes are done with, record and all; they are not given again */
+    uint64_t reserved;
 } blz_cut;
 
 /*

@@ -91,6 +91,7 @@ typedef struct blz_resolver {
     int (*resolve)(void *arg, const char *host, const char *service, const blz_lookup_hints *hints,
                    blz_addrs *addrs);
     void *arg;
+    uint64_t reserved[2];
 } blz_resolver;
 
 /* All zero means the default. */

@@ -86,6 +86,7 @@ typedef struct blz_fd_op {
     int64_t (*fn)(void *arg);
     void *arg;
     unsigned direction;
+    uint64_t reserved;
 } blz_fd_op;
 
 /*
@@ -129,6 +130,7 @@ typedef struct blz_fdset_event {
     unsigned events; /* BLZ_FD_READ and so on */
     void *cookie;    /* as last set */
     int error;       /* with BLZ_FD_ERR: why it cannot be waited for, -EBADF for one; else 0 */
+    uint64_t reserved[2];
 } blz_fdset_event;
 
 /*

@@ -307,6 +307,7 @@ typedef struct blz_file_lock_op {
     int64_t pause_ns;
     uint32_t how;
     uint32_t state;
+    uint64_t reserved;
 } blz_file_lock_op;
 
 /*

@@ -190,7 +190,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_fs_remove_dir_all(blz_fs_op *op, const cha
 
 /* A directory that is being listed; belongs to one task. All zero: none. */
 typedef struct blz_dir {
-    uint64_t private_[8];
+    uint64_t private_[12];
 } blz_dir;
 
 /* `name` is valid until the next call. The type may not be known. */
@@ -198,6 +198,7 @@ typedef struct blz_dir_entry {
     const char *name;
     blz_file_type type;
     uint64_t inode;
+    uint64_t reserved[2];
 } blz_dir_entry;
 
 /* Opens a directory, to list it: 0 and *dir; -ENOTDIR. */
@@ -263,11 +264,12 @@ typedef struct blz_fs_change {
     uint32_t events; /* BLZ_FS_MODIFIED and so on */
     uint32_t cookie; /* the two halves of a move have the same one */
     const char *name;
+    uint64_t reserved[2];
 } blz_fs_change;
 
 /* Watches any number of files and directories. Belongs to one task. All zero: none. */
 typedef struct blz_fs_watch {
-    uint64_t private_[10];
+    uint64_t private_[14];
 } blz_fs_watch;
 
 /*

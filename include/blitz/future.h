@@ -104,6 +104,7 @@ typedef struct blz_future_ops {
     void (*cancel)(blz_future *self, blz_cx *cx); /* NULL: cancels the child */
     /* Describes what it waits for, for dumps and consoles: blitz/wait_info.h. NULL: its child. */
     void (*describe_wait)(const blz_future *self, struct blz_wait_info *info);
+    void *reserved[3]; /* NULL */
 } blz_future_ops;
 
 /* The beginning of every future. */
@@ -141,6 +142,7 @@ struct blz_cx {
     uint32_t groups;    /* those in use by the combinators around us */
     uint32_t woken;     /* those that were woken before this poll */
     uint32_t answered;  /* and those whose combinators have looked at that */
+    uint32_t reserved;
 };
 
 /* Ends a poll function: stores the result and returns BLZ_READY. [task] */
@@ -258,6 +260,7 @@ typedef struct blz_lazy {
     blz_future future;
     int64_t (*fn)(void *arg);
     void *arg;
+    uint64_t reserved;
 } blz_lazy;
 BLZ_API BLZ_NODISCARD blz_future *blz_lazy_init(blz_lazy *op, int64_t (*fn)(void *arg), void *arg);
 
@@ -269,6 +272,7 @@ typedef struct blz_map {
     blz_future future;
     int64_t (*fn)(void *arg, int64_t result);
     void *arg;
+    uint64_t reserved;
 } blz_map;
 BLZ_API BLZ_NODISCARD blz_future *blz_map_init(blz_map *op, blz_future *inner,
                                                int64_t (*fn)(void *arg, int64_t result), void *arg);
@@ -282,6 +286,7 @@ typedef struct blz_then {
     blz_future future;
     blz_future *(*fn)(void *arg, int64_t result);
     void *arg;
+    uint64_t reserved;
 } blz_then;
 BLZ_API BLZ_NODISCARD blz_future *blz_then_init(blz_then *op, blz_future *inner,
                                                 blz_future *(*fn)(void *arg, int64_t result),
@@ -296,6 +301,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_then_init(blz_then *op, blz_future *inner,
 typedef struct blz_box {
     blz_future future;
     size_t size;
+    uint64_t reserved;
 } blz_box;
 BLZ_API BLZ_NODISCARD blz_future *blz_box_init(blz_box *op, const void *frame, size_t size);
 

@@ -8,7 +8,9 @@
  *     struct copy { BLZ_FRAME; blz_tcp conn; blz_io io; char buf[4096]; int64_t n; };
  *     ...
  *     BLZ_AWAIT(self->n, blz_tcp_read(&self->io, &self->conn, self->buf, sizeof self->buf));
- *     BLZ_AWAIT(self->n, blz_tcp_write_all(&self->io, &self->conn, self->buf, (size_t)self->n));
+ *     if (self->n > 0)
+ *         BLZ_AWAIT(self->n, blz_tcp_write_all(&self->io, &self->conn, self->buf,
+ *                                              (size_t)self->n));
  *
  * Its memory, and the buffer, belong to the kernel from the first poll until it is ready: there is
  * no way to get it back earlier. A cancelled operation becomes ready as soon as the kernel has let

@@ -57,6 +57,7 @@ typedef struct blz_mutex_op {
     blz_future future;
     blz_mutex *mutex;
     blz_waiter waiter;
+    uint64_t reserved;
 } blz_mutex_op;
 
 /* Makes the mutex unlocked. No task or thread may hold it or wait for it. [any thread] */

@@ -34,16 +34,13 @@ typedef struct blz_once {
     int64_t value;
     blz_waiters makers;  /* tasks that have a future of their own, and wait for another's */
     blz_waiters waiters; /* tasks that only wait */
+    uint64_t reserved;
 } blz_once;
 
+/* clang-format off */
 /* No value yet. For a static one; blz_once_init does the same. */
-#define BLZ_ONCE_INIT          \
-    {                          \
-        0, 0, 0, {NULL, NULL}, \
-        {                      \
-            NULL, NULL         \
-        }                      \
-    }
+#define BLZ_ONCE_INIT {0, 0, 0, {NULL, NULL}, {NULL, NULL}, 0}
+/* clang-format on */
 
 /* The future of blz_once_get. */
 typedef struct blz_once_op {

@@ -6,7 +6,8 @@
  *
  *     blz_oneshot_init(&self->reply);
  *     self->rc = BLZ_SPAWN(worker, .reply = &self->reply);    // it calls blz_oneshot_send
- *     BLZ_AWAIT(self->rc, blz_oneshot_recv(&self->op, &self->reply, &self->value));
+ *     if (self->rc == 0)                    // shielded, because the channel is in this frame
+ *         BLZ_AWAIT_SHIELDED(self->rc, blz_oneshot_recv(&self->op, &self->reply, &self->value));
  *     if (self->rc == 0)
  *         use(self->value);
  *
@@ -32,6 +33,7 @@ typedef struct blz_oneshot {
     uint64_t state;
     int64_t value;
     blz_waker receiver, sender; /* of the side that waits */
+    uint64_t reserved;
 } blz_oneshot;
 
 /* What waits for a oneshot: one for each side. */
@@ -39,16 +41,13 @@ typedef struct blz_oneshot_op {
     blz_future future;
     blz_oneshot *channel;
     int64_t *value;
+    uint64_t reserved;
 } blz_oneshot_op;
 
+/* clang-format off */
 /* Empty. For a static one; blz_oneshot_init does the same. */
-#define BLZ_ONESHOT_INIT    \
-    {                       \
-        0, 0, {NULL, NULL}, \
-        {                   \
-            NULL, NULL      \
-        }                   \
-    }
+#define BLZ_ONESHOT_INIT {0, 0, {NULL, NULL}, {NULL, NULL}, 0}
+/* clang-format on */
 
 /* Makes the channel empty, to be used once more. [any thread] */
 BLZ_API void blz_oneshot_init(blz_oneshot *channel);
@@ -283,8 +282,9 @@ static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
     }                                                                                             \
     BLZ_ONESHOT_FN_ BLZ_NODISCARD blz_future *name##_recv(name##_op *op, name *self, type *value) \
     {                                                                                             \
-        static const blz_future_ops ops = {#name "_recv", NULL, name##_recv_poll_,                \
-                                           blz_oneshot_recv_cancel_, blz_oneshot_describe_};      \
+        static const blz_future_ops ops = {#name "_recv",         NULL,                           \
+                                           name##_recv_poll_,     blz_oneshot_recv_cancel_,       \
+                                           blz_oneshot_describe_, {NULL, NULL, NULL}};            \
         op->content = value;                                                                      \
         blz_future *future = blz_oneshot_recv(&op->op, &self->channel, NULL);                     \
         future->ops = &ops;                                                                       \

@@ -35,6 +35,7 @@ typedef struct blz_par_local {
     unsigned count;
     blz_par_make_fn make;
     void *arg;
+    uint64_t reserved[2];
 } blz_par_local;
 
 enum { BLZ_PAR_LOCAL_HEAD_ = 16 };

@@ -39,6 +39,7 @@ typedef struct blz_par_reducer {
     int (*fold)(blz_par *par, size_t begin, size_t end, void *acc, void *arg);
     /* Adds *right, which is not used again. 0, or a negative error. Any thread may be asked. */
     int (*combine)(void *acc, void *right, void *arg);
+    uint64_t reserved[2]; /* 0 */
 } blz_par_reducer;
 
 /*
@@ -156,8 +157,8 @@ enum { BLZ_PAR_STREAM_ = 512, BLZ_PAR_ROWS_ = 16 };
                                             type *result_, const blz_par_options *options_)        \
     {                                                                                              \
         const type identity_ = (identity);                                                         \
-        const blz_par_reducer reducer_ = {sizeof(type), &identity_, name##_fold_,                  \
-                                          name##_combine_};                                        \
+        const blz_par_reducer reducer_ = {                                                         \
+            sizeof(type), &identity_, name##_fold_, name##_combine_, {0, 0}};                      \
                                                                                                    \
         return blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, result_, options_);    \
     }                                                                                              \
@@ -166,8 +167,8 @@ enum { BLZ_PAR_STREAM_ = 512, BLZ_PAR_ROWS_ = 16 };
                                                             const blz_par_options *options_)       \
     {                                                                                              \
         const type identity_ = (identity);                                                         \
-        const blz_par_reducer reducer_ = {sizeof(type), &identity_, name##_fold_,                  \
-                                          name##_combine_};                                        \
+        const blz_par_reducer reducer_ = {                                                         \
+            sizeof(type), &identity_, name##_fold_, name##_combine_, {0, 0}};                      \
                                                                                                    \
         return blz_par_deterministic_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, result_, \
                                             options_);                                             \
@@ -206,57 +207,58 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t siz
     BLZ_PAR_DEFINE_EXTREME_(name##_min, name##_key_, key_type, ctx_type, key_ < best_.key) \
     BLZ_PAR_DEFINE_EXTREME_(name##_max, name##_key_, key_type, ctx_type, best_.key < key_)
 
-#define BLZ_PAR_DEFINE_EXTREME_(name, key_of, key_type, ctx_type, is_better)                    \
-    struct name##_best_ {                                                                       \
-        size_t index;                                                                           \
-        key_type key;                                                                           \
-    };                                                                                          \
-    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_,    \
-                                      void *arg_)                                               \
-    {                                                                                           \
-        struct name##_best_ best_ = *(struct name##_best_ *)acc_;                               \
-        ctx_type *ctx_ = (ctx_type *)arg_;                                                      \
-        size_t i_ = begin_;                                                                     \
-                                                                                                \
-        (void)par_;                                                                             \
-        if (best_.index == SIZE_MAX) {                                                          \
-            best_.index = begin_;                                                               \
-            best_.key = key_of(ctx_, begin_);                                                   \
-            i_++;                                                                               \
-        }                                                                                       \
-        for (; i_ < end_; i_++) {                                                               \
-            key_type key_ = key_of(ctx_, i_);                                                   \
-            if (is_better) {                                                                    \
-                best_.index = i_;                                                               \
-                best_.key = key_;                                                               \
-            }                                                                                   \
-        }                                                                                       \
-        *(struct name##_best_ *)acc_ = best_;                                                   \
-        return 0;                                                                               \
-    }                                                                                           \
-    BLZ_PAR_DEFINED_ int name##_combine_(void *acc_, void *right_, void *arg_)                  \
-    {                                                                                           \
-        struct name##_best_ best_ = *(struct name##_best_ *)acc_;                               \
-        struct name##_best_ other_ = *(struct name##_best_ *)right_;                            \
-        key_type key_ = other_.key;                                                             \
-                                                                                                \
-        (void)arg_;                                                                             \
-        if (other_.index != SIZE_MAX && (best_.index == SIZE_MAX || (is_better)))               \
-            *(struct name##_best_ *)acc_ = other_;                                              \
-        return 0;                                                                               \
-    }                                                                                           \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_,           \
-                                            size_t *index_, const blz_par_options *options_)    \
-    {                                                                                           \
-        struct name##_best_ none_, best_;                                                       \
-        const blz_par_reducer reducer_ = {sizeof none_, &none_, name##_fold_, name##_combine_}; \
-        int rc_;                                                                                \
-                                                                                                \
-        memset(&none_, 0, sizeof none_);                                                        \
-        none_.index = SIZE_MAX;                                                                 \
-        rc_ = blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, &best_, options_);   \
-        *index_ = best_.index == SIZE_MAX ? n_ : best_.index;                                   \
-        return rc_;                                                                             \
+#define BLZ_PAR_DEFINE_EXTREME_(name, key_of, key_type, ctx_type, is_better)                  \
+    struct name##_best_ {                                                                     \
+        size_t index;                                                                         \
+        key_type key;                                                                         \
+    };                                                                                        \
+    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_,  \
+                                      void *arg_)                                             \
+    {                                                                                         \
+        struct name##_best_ best_ = *(struct name##_best_ *)acc_;                             \
+        ctx_type *ctx_ = (ctx_type *)arg_;                                                    \
+        size_t i_ = begin_;                                                                   \
+                                                                                              \
+        (void)par_;                                                                           \
+        if (best_.index == SIZE_MAX) {                                                        \
+            best_.index = begin_;                                                             \
+            best_.key = key_of(ctx_, begin_);                                                 \
+            i_++;                                                                             \
+        }                                                                                     \
+        for (; i_ < end_; i_++) {                                                             \
+            key_type key_ = key_of(ctx_, i_);                                                 \
+            if (is_better) {                                                                  \
+                best_.index = i_;                                                             \
+                best_.key = key_;                                                             \
+            }                                                                                 \
+        }                                                                                     \
+        *(struct name##_best_ *)acc_ = best_;                                                 \
+        return 0;                                                                             \
+    }                                                                                         \
+    BLZ_PAR_DEFINED_ int name##_combine_(void *acc_, void *right_, void *arg_)                \
+    {                                                                                         \
+        struct name##_best_ best_ = *(struct name##_best_ *)acc_;                             \
+        struct name##_best_ other_ = *(struct name##_best_ *)right_;                          \
+        key_type key_ = other_.key;                                                           \
+                                                                                              \
+        (void)arg_;                                                                           \
+        if (other_.index != SIZE_MAX && (best_.index == SIZE_MAX || (is_better)))             \
+            *(struct name##_best_ *)acc_ = other_;                                            \
+        return 0;                                                                             \
+    }                                                                                         \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_,         \
+                                            size_t *index_, const blz_par_options *options_)  \
+    {                                                                                         \
+        struct name##_best_ none_, best_;                                                     \
+        const blz_par_reducer reducer_ = {                                                    \
+            sizeof none_, &none_, name##_fold_, name##_combine_, {0, 0}};                     \
+        int rc_;                                                                              \
+                                                                                              \
+        memset(&none_, 0, sizeof none_);                                                      \
+        none_.index = SIZE_MAX;                                                               \
+        rc_ = blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, &best_, options_); \
+        *index_ = best_.index == SIZE_MAX ? n_ : best_.index;                                 \
+        return rc_;                                                                           \
     }
 
 /*
@@ -303,7 +305,8 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t siz
                                             size_t *index_, const blz_par_options *options_)      \
     {                                                                                             \
         const size_t none_ = SIZE_MAX;                                                            \
-        const blz_par_reducer reducer_ = {sizeof none_, &none_, name##_fold_, name##_combine_};   \
+        const blz_par_reducer reducer_ = {                                                        \
+            sizeof none_, &none_, name##_fold_, name##_combine_, {0, 0}};                         \
         int rc_ = blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, index_, options_); \
                                                                                                   \
         *index_ = *index_ == SIZE_MAX ? n_ : *index_;                                             \

@@ -85,6 +85,7 @@ typedef struct blz_record_op {
     blz_future future;
     blz_envelope envelope;
     blz_iovec iov[3];
+    uint64_t reserved;
 } blz_record_op;
 
 /*

@@ -35,6 +35,7 @@ typedef struct blz_stuck {
     const char *task; /* name of the task or of its function */
     int64_t for_ns;   /* how long it has been going on */
     bool refused;     /* not slow, but ignoring its cancellation: 1,000 awaits were refused */
+    uint64_t reserved[4];
 } blz_stuck;
 
 /*

@@ -55,6 +55,7 @@ typedef struct blz_rwlock_op {
     blz_future future;
     blz_rwlock *rwlock;
     blz_waiter waiter;
+    uint64_t reserved;
 } blz_rwlock_op;
 
 /* Makes the lock unlocked. No task or thread may hold it or wait for it. [any thread] */

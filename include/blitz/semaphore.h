@@ -51,6 +51,7 @@ typedef struct blz_semaphore_op {
     blz_future future;
     blz_semaphore *semaphore;
     blz_waiter waiter;
+    uint64_t reserved;
 } blz_semaphore_op;
 
 /* Prepares a semaphore with so many free permits. [any thread] */

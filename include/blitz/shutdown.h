@@ -82,6 +82,7 @@ typedef struct blz_shutdown_step {
     uint32_t accepting; /* guards when it ended */
     uint64_t working;
     int64_t ns; /* how long it took */
+    uint64_t reserved;
 } blz_shutdown_step;
 
 /* How far a shutdown has come: blz_shutdown_get_report, and options.on_phase. */

@@ -59,6 +59,7 @@ typedef struct blz_signal_info {
     uint32_t uid;   /* of the process that sent the last one, if one did */
     int64_t pid;    /* and its number; 0: the system did, for a terminal, a timer, a child, ... */
     uint64_t count; /* how many have come since the last time */
+    uint64_t reserved[2];
 } blz_signal_info;
 
 /* The future of blz_signal_recv. */
@@ -73,8 +74,9 @@ typedef struct blz_signal_op {
 /*
  * Subscribes to a signal: all that are delivered from now on will be received. 0; -EINVAL: there is
  * no such signal, or it cannot be waited for (SIGKILL, SIGSTOP; SIGSEGV, SIGBUS, SIGFPE, SIGILL,
- * SIGTRAP and SIGSYS, which belong to the instruction that raised them); -ENOMEM, or an error of
- * the system: a thread could not be started. The struct must not be open already. [any thread]
+ * SIGTRAP and SIGSYS, which belong to the instruction that raised them); -ENOTSUP: Windows does not
+ * deliver it; -ENOMEM, or an error of the system: a thread could not be started. The struct must
+ * not be open already. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_signal_open(blz_signal *sub, int number);
 

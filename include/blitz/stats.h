@@ -45,6 +45,7 @@ typedef struct blz_worker_stats {
     uint64_t mean_poll_ns;    /* moving average */
     uint64_t inject_interval; /* polls between looks at the shared queue, as tuned */
     uint64_t parked;          /* now: 1 if it sleeps */
+    uint64_t reserved[4];
 } blz_worker_stats;
 
 /* Of a whole runtime. */
@@ -77,6 +78,7 @@ BLZ_API int blz_rt_worker_stats(const blz_rt *rt, unsigned worker, blz_worker_st
 typedef struct blz_histogram {
     uint64_t count;
     uint64_t buckets[BLZ_HISTOGRAM_BUCKETS];
+    uint64_t reserved[2];
 } blz_histogram;
 
 /* The smallest value that falls into a bucket, in nanoseconds. [any thread] */

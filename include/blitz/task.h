@@ -62,6 +62,7 @@ typedef struct blz_spawn_args {
     const char *name;   /* copied; for dumps */
     const char *site;   /* where from, for dumps: "fn at file.c:12"; static storage */
     bool pinned;        /* stays on the worker that spawns it (-EPERM elsewhere) */
+    uint64_t reserved[3];
 } blz_spawn_args;
 
 /*
@@ -91,6 +92,7 @@ typedef struct blz_handle_join_op {
     blz_future future;
     blz_handle *handle;
     bool keep;
+    uint32_t reserved;
 } blz_handle_join_op;
 
 /*
@@ -187,6 +189,7 @@ BLZ_API void blz_task_cancel(blz_task *task);
  */
 typedef struct blz_local {
     void (*destroy)(void *value);
+    void *reserved[3]; /* NULL */
 } blz_local;
 
 /*
@@ -238,6 +241,7 @@ typedef struct blz_scope_op {
     blz_future future;
     blz_scope *scope;
     blz_handle *out;
+    uint64_t reserved;
 } blz_scope_op;
 
 /* Makes an empty scope; `policy` is BLZ_SCOPE_COLLECT, or FAIL_FAST, DISCARD or both. [task] */

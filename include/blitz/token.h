@@ -119,6 +119,7 @@ typedef struct blz_token_callback {
     void *arg;
     blz_token *token; /* NULL: not registered */
     uint64_t linked;
+    uint64_t reserved;
 } blz_token_callback;
 
 /*

@@ -47,6 +47,7 @@ typedef struct blz_trace_options {
     /* About so many bytes of text: then the trace says so, closes what is open, and records nothing
      * more until it is stopped. Default 64 MiB; BLZ_TRACE_UNLIMITED. */
     uint64_t limit;
+    uint64_t reserved[4];
 } blz_trace_options;
 
 /* A trace that ends only when it is stopped. */

@@ -175,6 +175,7 @@ typedef struct blz_datagram {
     size_t received;  /* bytes; after receiving */
     uint32_t flags;   /* BLZ_MSG_TRUNCATED; after receiving */
     uint32_t segment; /* see blz_udp_send_segments; after receiving */
+    uint64_t reserved;
 } blz_datagram;
 
 /*

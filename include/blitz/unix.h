@@ -137,6 +137,7 @@ typedef struct blz_unix_options {
 typedef struct blz_unix_connect_op {
     blz_io io;
     blz_addr addr;
+    uint64_t reserved[2];
 } blz_unix_connect_op;
 
 /*
@@ -297,6 +298,7 @@ BLZ_API int blz_unix_get(const blz_unix *conn, blz_opt option, int64_t *value);
 typedef struct blz_unix_cred {
     int64_t pid;
     uint32_t uid, gid;
+    uint64_t reserved[2];
 } blz_unix_cred;
 
 /*

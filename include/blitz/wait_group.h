@@ -7,7 +7,9 @@
  *         blz_ignore(blz_wait_group_add(&self->group, 1));            // before it starts
  *         start(&jobs[i], &self->group);                              // ends with ..._done(group)
  *     }
- *     BLZ_AWAIT(self->rc, blz_wait_group_await(&self->wait, &self->group));
+ *     BLZ_AWAIT_SHIELDED(self->rc, blz_wait_group_await(&self->wait, &self->group));
+ *
+ * The await is shielded because the group is in the frame: the jobs use it until they are done.
  *
  * Any number of tasks and threads may wait. When the count reaches zero all that wait then are
  * woken, whatever is added afterwards, and the group may be used again. A scope (blz_scope) does
@@ -32,16 +34,13 @@ typedef struct blz_wait_group {
     uint32_t word;
     uint32_t lock;
     blz_waiters waiters;
+    uint64_t reserved;
 } blz_wait_group;
 
+/* clang-format off */
 /* Nothing to wait for. For a static one; blz_wait_group_init does the same. */
-#define BLZ_WAIT_GROUP_INIT \
-    {                       \
-        0, 0,               \
-        {                   \
-            NULL, NULL      \
-        }                   \
-    }
+#define BLZ_WAIT_GROUP_INIT {0, 0, {NULL, NULL}, 0}
+/* clang-format on */
 
 /* How many things there can be to do at a time. */
 #define BLZ_WAIT_GROUP_MAX 0x7fffffffu

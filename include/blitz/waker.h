@@ -33,6 +33,7 @@ typedef struct blz_waker_ops {
     void (*wake_by_ref)(void *data); /* wakes, and leaves it valid */
     void (*clone)(void *data);       /* makes a second waker of the same data valid */
     void (*drop)(void *data);        /* consumes it without waking */
+    void *reserved[2];               /* NULL */
 } blz_waker_ops;
 
 /* All zero: no waker. Every function here accepts that and does nothing. */

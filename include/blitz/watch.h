@@ -73,6 +73,7 @@ typedef struct blz_watch_op {
     void *value;
     blz_watch_predicate predicate;
     void *arg;
+    uint64_t reserved;
 } blz_watch_op;
 
 /* ---- Making one, and handles ---- */

@@ -19,7 +19,9 @@ static void system_free(void *ctx, void *ptr, size_t size, size_t align)
     blz__memory_free(ptr, align);
 }
 
-const blz_allocator blz__system_allocator = {system_alloc, system_free, NULL};
+const blz_allocator blz__system_allocator = {.alloc = system_alloc,
+                                             .free = system_free,
+                                             .ctx = NULL};
 
 void *blz__alloc_zeroed(const blz_allocator *a, size_t size, size_t align)
 {

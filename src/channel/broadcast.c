@@ -24,7 +24,7 @@
 
 _Static_assert(sizeof(blz_broadcast_receiver) == 24, "part of the ABI");
 _Static_assert(sizeof(blz_broadcast_options) == 80, "part of the ABI");
-_Static_assert(sizeof(blz_broadcast_op) == 88, "part of the ABI");
+_Static_assert(sizeof(blz_broadcast_op) == 96, "part of the ABI");
 
 /* ---- making and freeing ---- */
 

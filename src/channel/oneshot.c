@@ -42,8 +42,8 @@
 
 #include <errno.h>
 
-_Static_assert(sizeof(blz_oneshot) == 48, "part of the ABI");
-_Static_assert(sizeof(blz_oneshot_op) == 48, "part of the ABI");
+_Static_assert(sizeof(blz_oneshot) == 56, "part of the ABI");
+_Static_assert(sizeof(blz_oneshot_op) == 56, "part of the ABI");
 
 #define VALUE    ((uint64_t)0x1)
 #define DROPPED  ((uint64_t)0x2)

@@ -23,7 +23,7 @@
 #include <errno.h>
 
 _Static_assert(sizeof(blz_watch_receiver) == 16, "part of the ABI");
-_Static_assert(sizeof(blz_watch_op) == 112, "part of the ABI");
+_Static_assert(sizeof(blz_watch_op) == 120, "part of the ABI");
 
 /* ---- making and freeing ---- */
 

@@ -512,8 +512,11 @@ bool blz_fdset_next(blz_fdset *public, blz_fdset_event *event)
         struct member *m = set->ready.first;
         wanted = is_wanted(m); /* it may have been changed since */
         if (wanted)
-            *event = (blz_fdset_event){m->fd, m->found & (m->wanted | BLZ_FD_ERR | BLZ_FD_HUP),
-                                       m->cookie, m->error};
+            *event = (blz_fdset_event){m->fd,
+                                       m->found & (m->wanted | BLZ_FD_ERR | BLZ_FD_HUP),
+                                       m->cookie,
+                                       m->error,
+                                       {0, 0}};
         m->found = 0;
         m->error = 0;
         enter_list(m, IN_CHANGED);

@@ -27,8 +27,8 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(sizeof(blz_tcp_connect_options) == 144, "part of the ABI");
-_Static_assert(sizeof(blz_tcp_connect_op) == 664, "part of the ABI");
+_Static_assert(sizeof(blz_tcp_connect_options) == 160, "part of the ABI");
+_Static_assert(sizeof(blz_tcp_connect_op) == 712, "part of the ABI");
 
 enum { CONNECT_BEGINS, CONNECT_LOOKING_UP, CONNECT_CONNECTING, CONNECT_ENDING };
 

@@ -17,8 +17,8 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(sizeof(blz_addrs) == 48 && sizeof(blz_lookup_hints) == 48, "part of the ABI");
-_Static_assert(sizeof(blz_dns) == 248, "part of the ABI");
+_Static_assert(sizeof(blz_addrs) == 64 && sizeof(blz_lookup_hints) == 64, "part of the ABI");
+_Static_assert(sizeof(blz_dns) == 264, "part of the ABI");
 
 /* `line` of the future */
 enum { LOOKUP_BEGINS, LOOKUP_WAITS };

@@ -246,6 +246,6 @@ int blz_unix_peer_cred(const blz_unix *conn, blz_unix_cred *cred)
     rc = blz__socket_peer_cred(fd, &peer);
     blz__fd_release(net_ref(conn));
     if (rc == 0)
-        *cred = (blz_unix_cred){peer.pid, peer.uid, peer.gid};
+        *cred = (blz_unix_cred){.pid = peer.pid, .uid = peer.uid, .gid = peer.gid};
     return rc;
 }

@@ -224,7 +224,7 @@ static bool allocate(blz_par *par, chain *c)
 static int do_in_parallel(blz_par *par, chain *c, void *value)
 {
     static const held nothing = {.nr = 0};
-    blz_par_reducer reducer = {sizeof nothing, &nothing, do_blocks, let_go};
+    blz_par_reducer reducer = {sizeof nothing, &nothing, do_blocks, let_go, {0, 0}};
     blz_par_options o = options_with_grain(c->options, 0);
     held h;
     int rc;

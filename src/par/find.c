@@ -133,7 +133,7 @@ int blz_par_count(blz_par *par, size_t n, blz_par_predicate_fn fn, void *arg, si
                   const blz_par_options *options)
 {
     static const size_t zero;
-    static const blz_par_reducer counter = {sizeof zero, &zero, count_range, add_counts};
+    static const blz_par_reducer counter = {sizeof zero, &zero, count_range, add_counts, {0, 0}};
     predicate p = {fn, arg, true};
 
     return blz_par_reduce(par, n, &counter, &p, result, options);

@@ -206,7 +206,7 @@ static int end_scratch(void *acc, void *right, void *arg)
 int blz__par_number_blocks(blz_par *par, groups *gs)
 {
     static const scratch none = {.memory = NULL};
-    blz_par_reducer reducer = {sizeof none, &none, number_range, end_scratch};
+    blz_par_reducer reducer = {sizeof none, &none, number_range, end_scratch, {0, 0}};
     blz_par_options any = options_with_grain(gs->options, 0);
     scratch s = none;
     int rc = blz_par_reduce(par, gs->nr_blocks, &reducer, gs, &s, &any);

@@ -56,7 +56,8 @@ static int better_one(void *acc, void *right, void *arg)
 static int find_extreme(blz_par *par, size_t n, extreme *e, size_t *index,
                         const blz_par_options *options)
 {
-    static const blz_par_reducer reducer = {sizeof nobody, &nobody, best_of_range, better_one};
+    static const blz_par_reducer reducer = {
+        sizeof nobody, &nobody, best_of_range, better_one, {0, 0}};
     int rc = blz_par_reduce(par, n, &reducer, e, index, options);
 
     if (*index == nobody)

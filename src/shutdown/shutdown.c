@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "system/signal.h"
 
-_Static_assert(sizeof(blz_shutdown_step) == 24, "part of the ABI");
-_Static_assert(sizeof(blz_shutdown_report) == 184, "part of the ABI");
+_Static_assert(sizeof(blz_shutdown_step) == 32, "part of the ABI");
+_Static_assert(sizeof(blz_shutdown_report) == 224, "part of the ABI");
 _Static_assert(sizeof(blz_shutdown_options) == 136, "part of the ABI");
 
 /* ---- making ---- */

@@ -44,7 +44,7 @@
 #include <blitz/mutex.h>
 
 _Static_assert(sizeof(blz_mutex) == 32, "part of the ABI");
-_Static_assert(sizeof(blz_mutex_op) == 80, "part of the ABI");
+_Static_assert(sizeof(blz_mutex_op) == 88, "part of the ABI");
 
 #define LOCKED  0x1u
 #define WAITERS 0x2u

@@ -39,7 +39,7 @@
 
 #include <blitz/async.h>
 
-_Static_assert(sizeof(blz_once) == 48, "part of the ABI");
+_Static_assert(sizeof(blz_once) == 56, "part of the ABI");
 _Static_assert(sizeof(blz_once_op) == 96, "part of the ABI");
 
 enum { STATE_EMPTY, STATE_MAKING, STATE_SET };

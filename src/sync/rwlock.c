@@ -31,7 +31,7 @@
 #include <blitz/rwlock.h>
 
 _Static_assert(sizeof(blz_rwlock) == 32, "part of the ABI");
-_Static_assert(sizeof(blz_rwlock_op) == 80, "part of the ABI");
+_Static_assert(sizeof(blz_rwlock_op) == 88, "part of the ABI");
 
 #define WAITERS    ((uint64_t)0x1)
 #define WRITER     ((uint64_t)0x2)

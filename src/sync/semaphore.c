@@ -31,7 +31,7 @@
 #include <blitz/semaphore.h>
 
 _Static_assert(sizeof(blz_semaphore) == 32, "part of the ABI");
-_Static_assert(sizeof(blz_semaphore_op) == 80, "part of the ABI");
+_Static_assert(sizeof(blz_semaphore_op) == 88, "part of the ABI");
 
 #define CLOSED  0x1u
 #define WAITERS 0x2u

@@ -28,7 +28,7 @@
 #include "base/panic.h"
 #include "sync/sync.h"
 
-_Static_assert(sizeof(blz_wait_group) == 24, "part of the ABI");
+_Static_assert(sizeof(blz_wait_group) == 32, "part of the ABI");
 _Static_assert(sizeof(blz_wait_group_op) == 96, "part of the ABI");
 
 #define WAITING 0x1u

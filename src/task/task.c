@@ -133,7 +133,8 @@ static void waker_drop(void *data)
     drop_waker(data);
 }
 
-const blz_waker_ops blz__task_waker_ops = {waker_wake, waker_wake_by_ref, waker_clone, waker_drop};
+const blz_waker_ops blz__task_waker_ops = {
+    waker_wake, waker_wake_by_ref, waker_clone, waker_drop, {NULL, NULL}};
 
 /* `data` of a branch's waker; `tags` is the number of the group less what is in there. */
 static void branch_wake(void *data, uint32_t tags, bool consume)
@@ -177,8 +178,8 @@ static void branch_drop(void *data)
 _Static_assert(TASK_GROUP_COUNT == 2 * BRANCH_WAKER_TAGS, "one kind of waker for each half");
 
 const blz_waker_ops blz__branch_waker_ops[] = {
-    {branch_wake_low, branch_wake_low_by_ref, branch_clone, branch_drop},
-    {branch_wake_high, branch_wake_high_by_ref, branch_clone, branch_drop},
+    {branch_wake_low, branch_wake_low_by_ref, branch_clone, branch_drop, {NULL, NULL}},
+    {branch_wake_high, branch_wake_high_by_ref, branch_clone, branch_drop, {NULL, NULL}},
 };
 
 void blz__task_waker_drop(blz_cx *cx, blz_waker *waker)

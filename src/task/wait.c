@@ -68,7 +68,8 @@ static void thread_drop(void *data)
 
 blz_waker blz__thread_waker(blz_cx *cx)
 {
-    static const blz_waker_ops ops = {thread_wake, thread_wake_by_ref, thread_clone, thread_drop};
+    static const blz_waker_ops ops = {
+        thread_wake, thread_wake_by_ref, thread_clone, thread_drop, {NULL, NULL}};
     struct thread_wait *wait = (struct thread_wait *)cx;
 
     thread_clone(&wait->word);

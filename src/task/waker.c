@@ -53,7 +53,7 @@ static void nothing(void *data)
 
 blz_waker blz_waker_noop(void)
 {
-    static const blz_waker_ops ops = {nothing, nothing, nothing, nothing};
+    static const blz_waker_ops ops = {nothing, nothing, nothing, nothing, {NULL, NULL}};
     return (blz_waker){NULL, &ops};
 }
 
@@ -65,6 +65,6 @@ static void call_back(void *data)
 
 blz_waker blz_waker_callback(blz_wake_callback *callback)
 {
-    static const blz_waker_ops ops = {call_back, call_back, nothing, nothing};
+    static const blz_waker_ops ops = {call_back, call_back, nothing, nothing, {NULL, NULL}};
     return (blz_waker){callback, &ops};
 }

@@ -125,7 +125,7 @@ static int add_big(void *acc, void *right, void *arg)
     return 0;
 }
 
-static const blz_par_reducer big_sum = {sizeof zero, &zero, fold_big, add_big};
+static const blz_par_reducer big_sum = {sizeof zero, &zero, fold_big, add_big, {0, 0}};
 
 static int call_reduce(blz_par *par, struct data *d, const blz_par_options *o)
 {

@@ -102,7 +102,7 @@ static void meagre_free(void *ctx, void *ptr, size_t size, size_t align)
 static void a_pool_without_memory_is_refused(void **state)
 {
     struct meagre meagre = {test_memory(), 0};
-    blz_allocator allocator = {meagre_alloc, meagre_free, &meagre};
+    blz_allocator allocator = {.alloc = meagre_alloc, .free = meagre_free, .ctx = &meagre};
     blz_pool *pool;
     int rc = -ENOMEM, tries = 0;
 
@@ -145,7 +145,7 @@ static void spawn_without_memory(blz_par *par, void *arg)
 static void tasks_without_memory_are_refused(void **state)
 {
     struct meagre meagre = {test_memory(), 100};
-    blz_allocator allocator = {meagre_alloc, meagre_free, &meagre};
+    blz_allocator allocator = {.alloc = meagre_alloc, .free = meagre_free, .ctx = &meagre};
     blz_par_local local;
     blz_pool *pool;
 

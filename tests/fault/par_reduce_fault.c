@@ -37,7 +37,7 @@ static void set_shut(struct valve *v, bool is_shut)
 static void in_a_pool(blz_par_fn fn)
 {
     struct valve v = {.real = *test_memory(), .refused = EVENT_INIT};
-    blz_allocator allocator = {alloc_if_open, free_always, &v};
+    blz_allocator allocator = {.alloc = alloc_if_open, .free = free_always, .ctx = &v};
     blz_pool_options options = {.threads = 2, .allocator = &allocator};
     blz_pool *pool;
 
@@ -91,8 +91,9 @@ static int count_after_refusal(blz_par *par, size_t begin, size_t end, void *acc
 
 static void fold_without_memory(blz_par *par, void *arg)
 {
-    static const blz_par_reducer starving = {sizeof zero, &zero, count_after_refusal, add_big};
-    static const blz_par_reducer counting = {sizeof zero, &zero, count_big, add_big};
+    static const blz_par_reducer starving = {
+        sizeof zero, &zero, count_after_refusal, add_big, {0, 0}};
+    static const blz_par_reducer counting = {sizeof zero, &zero, count_big, add_big, {0, 0}};
     struct big result;
 
     set_shut(arg, true);
@@ -110,7 +111,7 @@ static void a_fold_whose_part_has_no_accumulator_fails(void **state)
 
 static void fold_fixed_without_memory(blz_par *par, void *arg)
 {
-    static const blz_par_reducer counting = {sizeof zero, &zero, count_big, add_big};
+    static const blz_par_reducer counting = {sizeof zero, &zero, count_big, add_big, {0, 0}};
     struct big result;
 
     set_shut(arg, true);

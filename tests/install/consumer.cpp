@@ -19,8 +19,8 @@ static blz_poll countdown_poll(blz_future *future, blz_cx *cx)
     return blz_future_done(future, 42);
 }
 
-static const blz_future_ops countdown_ops = {"countdown", nullptr, countdown_poll, nullptr,
-                                             nullptr};
+static const blz_future_ops countdown_ops = {"countdown", nullptr, countdown_poll,
+                                             nullptr,     nullptr, {}};
 
 static countdown make_countdown(int from)
 {

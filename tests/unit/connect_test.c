@@ -139,7 +139,7 @@ static blz_future *connect_it(struct connects *self)
                                        .tcp = {.bind = self->bind}};
 
     if (self->fake)
-        options.hints.resolver = (blz_resolver){fake_resolve, self->fake};
+        options.hints.resolver = (blz_resolver){.resolve = fake_resolve, .arg = self->fake};
     return blz_tcp_connect_name(&self->op, &self->conn,
                                 self->target ? self->target : "name:service", &options);
 }

@@ -554,7 +554,9 @@ static void free_and_note(void *ctx, void *ptr, size_t size, size_t align)
 static blz_console *open_stuck_console(blz_rt **rt, bool until_rt_ends)
 {
     static const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    static const blz_allocator allocator = {alloc_or_hang, free_and_note, NULL};
+    static const blz_allocator allocator = {.alloc = alloc_or_hang,
+                                            .free = free_and_note,
+                                            .ctx = NULL};
     blz_console *console;
     blz_addr addr;
 

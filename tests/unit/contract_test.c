@@ -44,7 +44,9 @@ static void checked_free(void *ctx, void *ptr, size_t size, size_t align)
 
 static void begin_with(int64_t watchdog_ns)
 {
-    blz_allocator allocator = {checked_alloc, checked_free, (void *)(uintptr_t)test_memory()};
+    blz_allocator allocator = {.alloc = checked_alloc,
+                               .free = checked_free,
+                               .ctx = (void *)(uintptr_t)test_memory()};
     blz_options options = {.embedded = true, .watchdog_ns = watchdog_ns, .allocator = &allocator};
 
     rt = NULL;
@@ -83,7 +85,7 @@ static void destroy(void *value)
     ++*(int *)value;
 }
 
-static const blz_local key = {destroy};
+static const blz_local key = {.destroy = destroy};
 
 static void note_end(void *arg, int64_t result)
 {

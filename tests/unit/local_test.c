@@ -9,7 +9,8 @@ static void destroy(void *value)
     __atomic_fetch_add((int *)value, 1, __ATOMIC_RELAXED);
 }
 
-static const blz_local first = {destroy}, second = {destroy}, plain = {NULL};
+static const blz_local first = {.destroy = destroy}, second = {.destroy = destroy},
+                       plain = {.destroy = NULL};
 
 static int times_destroyed(int i)
 {

@@ -57,7 +57,7 @@ static int combine_nothing(void *acc, void *right, void *arg)
 
 static void check_folds(blz_par *par, void *arg)
 {
-    static const blz_par_reducer nothing = {0, NULL, fold_nothing, combine_nothing};
+    static const blz_par_reducer nothing = {0, NULL, fold_nothing, combine_nothing, {0, 0}};
     struct tally tally = {0};
 
     (void)arg;

@@ -113,7 +113,7 @@ static int reduce_chains(blz_par *par, bool fixed, size_t n, struct chains *all,
                          struct chain *result)
 {
     static const char identity[1000];
-    blz_par_reducer reducer = {all->size, identity, append, concatenate};
+    blz_par_reducer reducer = {all->size, identity, append, concatenate, {0, 0}};
     blz_par_options options = {.cancel = &all->cancel};
 
     if (fixed)
@@ -179,7 +179,7 @@ static int fail_to_combine(void *acc, void *right, void *arg)
 static void check_errors(blz_par *par, void *arg)
 {
     static const uint64_t zero;
-    blz_par_reducer reducer = {sizeof zero, &zero, fail_to_fold, fail_to_combine};
+    blz_par_reducer reducer = {sizeof zero, &zero, fail_to_fold, fail_to_combine, {0, 0}};
     uint64_t result;
 
     (void)arg;

@@ -85,7 +85,9 @@ bool blz__change_take(const void *batch, size_t len, size_t *used, blz_fs_change
     if (*used >= len)
         return false;
     *used += sizeof *e + e->len;
-    *change =
-        (blz_fs_change){e->wd, events_from_system(e->mask), e->cookie, e->len > 0 ? e->name : ""};
+    *change = (blz_fs_change){.id = e->wd,
+                              .events = events_from_system(e->mask),
+                              .cookie = e->cookie,
+                              .name = e->len > 0 ? e->name : ""};
     return true;
 }

@@ -52,7 +52,8 @@ bool blz__dir_take(const void *batch, size_t len, size_t *used, blz_dir_entry *e
         *used += e->d_reclen;
         if (is_dot_entry(e->d_name))
             continue;
-        *entry = (blz_dir_entry){e->d_name, type_of_entry(e->d_type), e->d_ino};
+        *entry =
+            (blz_dir_entry){.name = e->d_name, .type = type_of_entry(e->d_type), .inode = e->d_ino};
         return true;
     }
     return false;

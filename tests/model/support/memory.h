@@ -17,6 +17,8 @@ static inline void model_memory_free(void *ctx, void *ptr, size_t size, size_t a
     model_free(ptr);
 }
 
-static const blz_allocator model_memory = {model_memory_alloc, model_memory_free, NULL};
+static const blz_allocator model_memory = {.alloc = model_memory_alloc,
+                                           .free = model_memory_free,
+                                           .ctx = NULL};
 
 #endif
