@@ -91,7 +91,7 @@ endif()
 # tracepoint; of traces it runs the rings.
 blitz_glob(BLITZ_MODEL_SOURCES ${blitz_model_folders})
 list(FILTER BLITZ_MODEL_SOURCES EXCLUDE REGEX
-    "/io/(try_now|backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/(table|signal|stop)\\.c$|/observe/(dump_fd|probes|trace|trace_env|trace_json|trace_parse)\\.c$")
+    "/base/thread_locals\\.c$|/io/(try_now|backend|uring|epoll|poll|kqueue|iocp)[^/]*\\.c$|/signal/(table|signal|stop)\\.c$|/observe/(dump_fd|probes|trace|trace_env|trace_json|trace_parse)\\.c$")
 foreach(source IN LISTS BLITZ_SYSTEM_SOURCES)
     if(source MATCHES "/(panic|handle)\\.c$")
         list(APPEND BLITZ_MODEL_SOURCES ${source})

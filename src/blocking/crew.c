@@ -17,6 +17,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/thread_locals.h"
 #include "observe/trace.h"
 #include "sched/sched.h"
 #include "system/clock.h"
@@ -35,22 +36,9 @@ enum { SPIN_SCORE_MAX = 4, SPIN_PAUSES = 16 };
 
 /* ---- whose thread this is ---- */
 
-static _Thread_local const lane_config *current
-#ifndef BLZ_MODEL
-    __attribute__((tls_model("initial-exec")))
-#endif
-    ;
-
-#ifdef BLZ_MODEL
-__attribute__((constructor)) static void keep_crews_apart(void)
-{
-    model_thread_local(&current, sizeof current);
-}
-#endif
-
 bool blz__lane_is_mine(const lane_config *config)
 {
-    return current == config;
+    return blz__thread_locals()->lane == config;
 }
 
 /* ---- idle ---- */
@@ -245,7 +233,7 @@ void blz__crew_main(void *arg)
     sleeper me = {0};
     uint32_t role;
 
-    current = l->config;
+    blz__thread_locals()->lane = l->config;
     blz__lock_acquire(&l->lock);
     l->started++;
     l->retry_ns = 0;

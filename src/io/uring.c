@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 #include "base/panic.h"
 #include "base/sanitize.h"
+#include "base/shared.h"
 #include "system/thread.h"
 
 #include <errno.h>
@@ -36,12 +37,13 @@ enum { SQ_ENTRIES = 256, CQ_ENTRIES = 4096 };
 
 /* ---- life ---- */
 
-/* Where one ring was unmapped another may be mapped, by another thread: the kernel orders them. */
-static char mappings;
-
+/*
+ * Where one ring was unmapped another may be mapped, by another thread: the kernel orders them. Any
+ * address that all rings share tells ThreadSanitizer so.
+ */
 static void unmap_ring(struct io_uring *ring)
 {
-    blz__tsan_release(&mappings); /* pairs with the acquire in init_ring */
+    blz__tsan_release(blz__shared()); /* pairs with the acquire in init_ring */
     io_uring_queue_exit(ring);
 }
 
@@ -63,7 +65,7 @@ static int init_ring(struct uring_driver *d, const blz_options *options)
 
     if (rc < 0)
         return rc;
-    blz__tsan_acquire(&mappings);
+    blz__tsan_acquire(blz__shared());
     rc = (params.features & needed) == needed ? io_uring_register_eventfd(&d->ring, d->set.wake_fd)
                                               : -ENOSYS;
     if (rc < 0) {

@@ -6,6 +6,8 @@
  * A switch is four parts of 16 bits: first the trace's, then the semaphores of probes.
  */
 #include "observe/trace.h"
+
+#include "base/shared.h"
 #include "observe/trace_ring.h"
 #include "sched/rt.h"
 
@@ -55,14 +57,14 @@ static inline bool is_traced(int group)
 /* Whether the trace has everything, and not one task in many. */
 static inline bool has_all(void)
 {
-    return blz__load(&blz__trace_rings.sample, RELAXED) <= 1;
+    return blz__load(&blz__trace_rings()->sample, RELAXED) <= 1;
 }
 
 /* Whether a task is one of those that are recorded: the same answer during a whole trace. Tasks
  * that follow each other have numbers that do, so their numbers are mixed. */
 static bool is_sampled(uint64_t id)
 {
-    uint32_t sample = blz__load(&blz__trace_rings.sample, RELAXED);
+    uint32_t sample = blz__load(&blz__trace_rings()->sample, RELAXED);
 
     return sample <= 1 || (id * 0x9E3779B97F4A7C15u >> 32) % sample == 0;
 }
@@ -199,19 +201,18 @@ void blz_trace_mark(const char *name)
 
 uint64_t blz_trace_begin(const char *name)
 {
-    static uint32_t last;
-    uint64_t session = blz__load(&blz__trace_rings.session, RELAXED);
+    uint64_t session = blz__load(&blz__trace_rings()->session, RELAXED);
     trace_event event = {.kind = TRACE_E_SPAN_BEGIN};
 
     if (!is_traced(TRACE_EVENT))
         return 0;
-    event.id = session << 32 | blz__fetch_add(&last, 1u, RELAXED);
+    event.id = session << 32 | blz__fetch_add(&blz__shared()->trace.last_span, 1u, RELAXED);
     return blz__trace_point(&event, name) == session ? event.id : 0;
 }
 
 void blz_trace_end(uint64_t span)
 {
-    uint64_t session = blz__load(&blz__trace_rings.session, RELAXED);
+    uint64_t session = blz__load(&blz__trace_rings()->session, RELAXED);
 
     if (span && is_traced(TRACE_EVENT) && span >> 32 == session)
         blz__trace_point(&(trace_event){.id = span, .kind = TRACE_E_SPAN_END}, NULL);

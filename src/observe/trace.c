@@ -16,6 +16,7 @@
 #include "observe/trace.h"
 
 #include "base/alloc.h"
+#include "base/shared.h"
 #include "system/clock.h"
 #include "system/env.h"
 #include "system/file.h"
@@ -36,45 +37,30 @@ enum { DEFAULT_EVENTS = 16384, MIN_EVENTS = 64, DEFAULT_THREADS = 64 };
 
 enum { TRACE_OFF, TRACE_STARTING, TRACE_ON, TRACE_STOPPING };
 
-static struct {
-    uint32_t state;
-    uint32_t finish; /* the thread writes what is left, and ends */
-    blz_allocator allocator;
-    uint64_t size; /* slots of a ring */
-    uint32_t max;  /* rings */
-    trace_event *slots;
-    trace_json *json;
-    uint32_t *fork_word;
-    blz_sysfd fd;   /* or BLZ_NO_SYSFD */
-    uint64_t limit; /* bytes of text */
-    blz__thread thread;
-
-    /* the thread's */
-    bool is_over;      /* the text has its end */
-    uint32_t nr_named; /* rings whose threads have been named */
-    uint64_t before_ticks;
-    int64_t before_ns, start_ns;
-    double ns_per_tick;
-} trace;
+static struct trace_state *trace(void)
+{
+    return &blz__shared()->trace;
+}
 
 /* ---- the writer's rounds ---- */
 
 /* The moment up to which this round goes, in ticks; and the length of a tick. */
 static uint64_t take_moment(void)
 {
-    uint64_t ticks = blz__clock_ticks(&blz__trace_rings.clock);
+    uint64_t ticks = blz__clock_ticks(&blz__trace_rings()->clock);
     int64_t ns = blz__clock_ns();
 
-    if (ticks > trace.before_ticks && ns > trace.before_ns)
-        trace.ns_per_tick = (double)(ns - trace.before_ns) / (double)(ticks - trace.before_ticks);
+    if (ticks > trace()->before_ticks && ns > trace()->before_ns)
+        trace()->ns_per_tick =
+            (double)(ns - trace()->before_ns) / (double)(ticks - trace()->before_ticks);
     return ticks;
 }
 
 /* Since the start; no two of one thread at the same time, so that it says what lies inside what. */
 static int64_t time_of(trace_ring *ring, uint64_t ticks)
 {
-    int64_t ns = trace.before_ns - trace.start_ns +
-                 (int64_t)((double)(int64_t)(ticks - trace.before_ticks) * trace.ns_per_tick);
+    int64_t ns = trace()->before_ns - trace()->start_ns +
+                 (int64_t)((double)(int64_t)(ticks - trace()->before_ticks) * trace()->ns_per_tick);
 
     ring->last_ns = ns > ring->last_ns ? ns : ring->last_ns + 1;
     return ring->last_ns;
@@ -93,13 +79,14 @@ static void show_dropped(trace_ring *ring)
     uint64_t dropped = blz__load(&ring->dropped, RELAXED);
 
     if (dropped != ring->dropped_shown)
-        blz__trace_json_dropped(trace.json, ring, dropped - ring->dropped_shown, ++ring->last_ns);
+        blz__trace_json_dropped(trace()->json, ring, dropped - ring->dropped_shown,
+                                ++ring->last_ns);
     ring->dropped_shown = dropped;
 }
 
 static bool is_full(void)
 {
-    return trace.json->summary.bytes + trace.json->len >= trace.limit;
+    return trace()->json->summary.bytes + trace()->json->len >= trace()->limit;
 }
 
 static void empty_ring(trace_ring *ring, uint64_t until_ticks)
@@ -109,39 +96,39 @@ static void empty_ring(trace_ring *ring, uint64_t until_ticks)
 
     while (!is_full() && blz__trace_take(ring, until_ticks, &event, text)) {
         count_depth(ring, &event);
-        blz__trace_json_event(trace.json, ring, &event, text, time_of(ring, event.ticks));
+        blz__trace_json_event(trace()->json, ring, &event, text, time_of(ring, event.ticks));
     }
     show_dropped(ring);
 }
 
 static void round_of_all(uint64_t until_ticks)
 {
-    uint32_t nr = blz__load(&blz__trace_rings.nr, ACQUIRE); /* pairs with claim */
+    uint32_t nr = blz__load(&blz__trace_rings()->nr, ACQUIRE); /* pairs with claim */
 
-    for (; trace.nr_named < nr; trace.nr_named++)
-        blz__trace_json_thread(trace.json, &blz__trace_rings.all[trace.nr_named]);
+    for (; trace()->nr_named < nr; trace()->nr_named++)
+        blz__trace_json_thread(trace()->json, &blz__trace_rings()->all[trace()->nr_named]);
     for (uint32_t i = 0; i < nr; i++)
-        empty_ring(&blz__trace_rings.all[i], until_ticks);
-    blz__trace_json_flush(trace.json);
+        empty_ring(&blz__trace_rings()->all[i], until_ticks);
+    blz__trace_json_flush(trace()->json);
 }
 
 /* Closes what is open, and the text. */
 static void end_text(void)
 {
-    int64_t end_ns = blz__clock_ns() - trace.start_ns;
+    int64_t end_ns = blz__clock_ns() - trace()->start_ns;
 
     if (is_full())
-        blz__trace_json_limit(trace.json, trace.limit, end_ns);
-    for (uint32_t i = 0; i < trace.nr_named; i++) {
-        trace_ring *ring = &blz__trace_rings.all[i];
+        blz__trace_json_limit(trace()->json, trace()->limit, end_ns);
+    for (uint32_t i = 0; i < trace()->nr_named; i++) {
+        trace_ring *ring = &blz__trace_rings()->all[i];
         int64_t ns = end_ns > ring->last_ns ? end_ns : ring->last_ns + 1;
         for (; ring->depth > 0; ring->depth--)
-            blz__trace_json_cut(trace.json, ring, ns);
+            blz__trace_json_cut(trace()->json, ring, ns);
     }
-    blz__trace_json_cut_spans(trace.json, end_ns);
-    trace.json->summary.dropped += blz__load(&blz__trace_rings.unplaced, RELAXED);
-    blz__trace_json_end(trace.json);
-    trace.is_over = true;
+    blz__trace_json_cut_spans(trace()->json, end_ns);
+    trace()->json->summary.dropped += blz__load(&blz__trace_rings()->unplaced, RELAXED);
+    blz__trace_json_end(trace()->json);
+    trace()->is_over = true;
 }
 
 static void switch_all(uint16_t on)
@@ -155,8 +142,8 @@ static void one_round(void)
     uint64_t ticks = take_moment();
 
     round_of_all(ticks);
-    trace.before_ns += (int64_t)((double)(ticks - trace.before_ticks) * trace.ns_per_tick);
-    trace.before_ticks = ticks;
+    trace()->before_ns += (int64_t)((double)(ticks - trace()->before_ticks) * trace()->ns_per_tick);
+    trace()->before_ticks = ticks;
     if (is_full()) {
         switch_all(0);
         end_text();
@@ -173,18 +160,18 @@ static void last_round(void)
 
 static void writer_main(void *arg)
 {
-    uint32_t *kick = &blz__trace_rings.kick;
+    uint32_t *kick = &blz__trace_rings()->kick;
 
     (void)arg;
-    blz__trace_json_begin(trace.json);
-    while (!blz__load(&trace.finish, ACQUIRE)) { /* pairs with the release in blz_trace_stop */
-        blz__futex_wait_until(kick, 0, trace.is_over ? INT64_MAX : blz__clock_ns() + ROUND_NS);
+    blz__trace_json_begin(trace()->json);
+    while (!blz__load(&trace()->finish, ACQUIRE)) { /* pairs with the release in blz_trace_stop */
+        blz__futex_wait_until(kick, 0, trace()->is_over ? INT64_MAX : blz__clock_ns() + ROUND_NS);
         /* acquire: a kick of blz_trace_stop that is taken here shows `finish`, too */
         blz__swap(kick, 0u, ACQUIRE);
-        if (!trace.is_over)
+        if (!trace()->is_over)
             one_round();
     }
-    if (!trace.is_over)
+    if (!trace()->is_over)
         last_round();
 }
 
@@ -216,37 +203,37 @@ static uint64_t power_of_two(size_t wanted)
 
 static size_t slots_size(void)
 {
-    return (size_t)(trace.size * trace.max) * sizeof(trace_event);
+    return (size_t)(trace()->size * trace()->max) * sizeof(trace_event);
 }
 
 static void free_all(void)
 {
-    if (trace.fd != BLZ_NO_SYSFD)
-        (void)blz__file_close(trace.fd);
-    blz__fork_word_free(trace.fork_word);
-    blz__free(&trace.allocator, trace.json, sizeof(trace_json), _Alignof(trace_json));
-    blz__free(&trace.allocator, trace.slots, slots_size(), BLZ_CACHE_LINE);
+    if (trace()->fd != BLZ_NO_SYSFD)
+        (void)blz__file_close(trace()->fd);
+    blz__fork_word_free(trace()->fork_word);
+    blz__free(&trace()->allocator, trace()->json, sizeof(trace_json), _Alignof(trace_json));
+    blz__free(&trace()->allocator, trace()->slots, slots_size(), BLZ_CACHE_LINE);
 }
 
 static int allocate(void)
 {
-    trace.fork_word = NULL;
-    trace.json = NULL;
-    trace.slots = blz__alloc(&trace.allocator, slots_size(), BLZ_CACHE_LINE);
-    if (!trace.slots)
+    trace()->fork_word = NULL;
+    trace()->json = NULL;
+    trace()->slots = blz__alloc(&trace()->allocator, slots_size(), BLZ_CACHE_LINE);
+    if (!trace()->slots)
         return -ENOMEM;
-    trace.json = blz__alloc(&trace.allocator, sizeof(trace_json), _Alignof(trace_json));
-    if (!trace.json)
+    trace()->json = blz__alloc(&trace()->allocator, sizeof(trace_json), _Alignof(trace_json));
+    if (!trace()->json)
         goto out_slots;
-    memset(trace.json, 0, sizeof *trace.json);
-    trace.fork_word = blz__fork_word_new();
-    if (!trace.fork_word)
+    memset(trace()->json, 0, sizeof *trace()->json);
+    trace()->fork_word = blz__fork_word_new();
+    if (!trace()->fork_word)
         goto out_json;
     return 0;
 out_json:
-    blz__free(&trace.allocator, trace.json, sizeof(trace_json), _Alignof(trace_json));
+    blz__free(&trace()->allocator, trace()->json, sizeof(trace_json), _Alignof(trace_json));
 out_slots:
-    blz__free(&trace.allocator, trace.slots, slots_size(), BLZ_CACHE_LINE);
+    blz__free(&trace()->allocator, trace()->slots, slots_size(), BLZ_CACHE_LINE);
     return -ENOMEM;
 }
 
@@ -254,9 +241,9 @@ static int open_output(const blz_trace_options *options)
 {
     int64_t fd;
 
-    trace.json->write = options->write ? options->write : write_file;
-    trace.json->arg = options->write ? options->arg : &trace.fd;
-    trace.json->pid = (int)blz__env_pid();
+    trace()->json->write = options->write ? options->write : write_file;
+    trace()->json->arg = options->write ? options->arg : &trace()->fd;
+    trace()->json->pid = (int)blz__env_pid();
     if (options->write)
         return 0;
     /* Names what the program does, and has its texts: for its owner alone. Another user who knows
@@ -265,7 +252,7 @@ static int open_output(const blz_trace_options *options)
                         OPEN_WRITE | OPEN_CREATE | OPEN_TRUNCATE | OPEN_NO_FOLLOW, 0600);
     if (fd < 0)
         return (int)fd;
-    trace.fd = (blz_sysfd)fd;
+    trace()->fd = (blz_sysfd)fd;
     return 0;
 }
 
@@ -273,26 +260,26 @@ static int start(const blz_trace_options *options)
 {
     int rc;
 
-    trace.fd = BLZ_NO_SYSFD;
-    trace.finish = 0;
-    trace.nr_named = 0;
-    trace.is_over = false;
-    trace.limit = options->limit ? options->limit : DEFAULT_LIMIT;
-    trace.allocator = options->allocator ? *options->allocator : blz__system_allocator;
-    trace.size = power_of_two(options->events ? options->events : DEFAULT_EVENTS);
-    trace.max = options->threads ? options->threads : DEFAULT_THREADS;
+    trace()->fd = BLZ_NO_SYSFD;
+    trace()->finish = 0;
+    trace()->nr_named = 0;
+    trace()->is_over = false;
+    trace()->limit = options->limit ? options->limit : DEFAULT_LIMIT;
+    trace()->allocator = options->allocator ? *options->allocator : blz__system_allocator;
+    trace()->size = power_of_two(options->events ? options->events : DEFAULT_EVENTS);
+    trace()->max = options->threads ? options->threads : DEFAULT_THREADS;
     rc = allocate();
     if (rc < 0)
         return rc;
     rc = open_output(options);
     if (rc < 0)
         goto out;
-    blz__trace_open_session(trace.slots, trace.size, trace.max, options->sample);
-    trace.before_ticks = blz__clock_ticks(&blz__trace_rings.clock);
-    trace.before_ns = trace.start_ns = blz__clock_ns();
-    trace.ns_per_tick = blz__trace_rings.clock.ns_per_tick;
+    blz__trace_open_session(trace()->slots, trace()->size, trace()->max, options->sample);
+    trace()->before_ticks = blz__clock_ticks(&blz__trace_rings()->clock);
+    trace()->before_ns = trace()->start_ns = blz__clock_ns();
+    trace()->ns_per_tick = blz__trace_rings()->clock.ns_per_tick;
     switch_all(1); /* before the thread is there: at the limit it switches off */
-    rc = blz__thread_start(&trace.thread, writer_main, NULL, 0, "blitz-trace");
+    rc = blz__thread_start(&trace()->thread, writer_main, NULL, 0, "blitz-trace");
     if (rc < 0)
         goto out_session;
     return 0;
@@ -313,11 +300,11 @@ int blz_trace_start(const blz_trace_options *options)
         options->threads > TRACE_THREADS)
         return -EINVAL;
     /* acquire: pairs with the release of the last stop */
-    if (!blz__cas(&trace.state, &off, TRACE_STARTING, ACQUIRE, RELAXED))
+    if (!blz__cas(&trace()->state, &off, TRACE_STARTING, ACQUIRE, RELAXED))
         return -EBUSY;
     rc = start(options);
     /* release: pairs with the acquire in stop */
-    blz__store(&trace.state, (uint32_t)(rc < 0 ? TRACE_OFF : TRACE_ON), RELEASE);
+    blz__store(&trace()->state, (uint32_t)(rc < 0 ? TRACE_OFF : TRACE_ON), RELEASE);
     return rc;
 }
 
@@ -327,20 +314,20 @@ int blz_trace_stop(blz_trace_summary *out)
     int rc;
 
     /* acquire: pairs with the release of the start */
-    if (!blz__cas(&trace.state, &on, TRACE_STOPPING, ACQUIRE, RELAXED))
+    if (!blz__cas(&trace()->state, &on, TRACE_STOPPING, ACQUIRE, RELAXED))
         return -ENXIO;
     switch_all(0);
-    if (blz__load(trace.fork_word, RELAXED) == 0)
+    if (blz__load(trace()->fork_word, RELAXED) == 0)
         return -EOWNERDEAD; /* for good: the thread that would write is not in this process */
     blz__trace_close_session();
-    blz__store(&trace.finish, 1u, RELEASE);          /* pairs with writer_main */
-    blz__store(&blz__trace_rings.kick, 1u, RELEASE); /* pairs with writer_main */
-    blz__futex_wake(&blz__trace_rings.kick, 1);
-    blz__thread_join(trace.thread);
+    blz__store(&trace()->finish, 1u, RELEASE);          /* pairs with writer_main */
+    blz__store(&blz__trace_rings()->kick, 1u, RELEASE); /* pairs with writer_main */
+    blz__futex_wake(&blz__trace_rings()->kick, 1);
+    blz__thread_join(trace()->thread);
     if (out)
-        *out = trace.json->summary;
-    rc = trace.json->error;
+        *out = trace()->json->summary;
+    rc = trace()->json->error;
     free_all();
-    blz__store(&trace.state, (uint32_t)TRACE_OFF, RELEASE); /* pairs with the next start */
+    blz__store(&trace()->state, (uint32_t)TRACE_OFF, RELEASE); /* pairs with the next start */
     return rc;
 }

@@ -2,6 +2,8 @@
 /* BLZ_TRACE=FILE,...: a trace of the whole program, from its first runtime to its exit. */
 #include "observe/trace.h"
 
+#include "base/shared.h"
+
 #include "system/env.h"
 
 #include <blitz/trace.h>
@@ -51,10 +53,10 @@ static BLZ_COLD void start(const char *pattern)
 
 void blz__trace_from_environment(void)
 {
-    static uint32_t asked;
+    uint32_t *asked = &blz__shared()->trace.asked;
     const char *pattern;
 
-    if (blz__load(&asked, RELAXED) || blz__swap(&asked, 1u, RELAXED))
+    if (blz__load(asked, RELAXED) || blz__swap(asked, 1u, RELAXED))
         return;
     pattern = blz__env_get("BLZ_TRACE");
     if (pattern && *pattern)

@@ -5,24 +5,19 @@
  */
 #include "observe/trace_ring.h"
 
+#include "base/shared.h"
+#include "base/thread_locals.h"
+
 #include "system/futex.h"
 #include "system/thread.h"
 
 #include <string.h>
 
-trace_rings blz__trace_rings;
-
-/* This thread's ring in a session, or NULL if there was none left. */
-static _Thread_local struct {
-    trace_ring *ring;
-    uint32_t session;
-} mine __attribute__((tls_model("initial-exec")));
-
 /* ---- sessions ---- */
 
 void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max, uint32_t sample)
 {
-    trace_rings *rings = &blz__trace_rings;
+    trace_rings *rings = blz__trace_rings();
 
     blz__clock_init(&rings->clock);
     blz__lock_acquire(&rings->lock);
@@ -41,7 +36,7 @@ void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max, ui
 
 void blz__trace_close_session(void)
 {
-    trace_rings *rings = &blz__trace_rings;
+    trace_rings *rings = blz__trace_rings();
 
     blz__swap(&rings->session, 0u, SEQ_CST); /* pairs with enter: we see it inside, or it sees us */
     for (uint32_t i = 0; i < TRACE_THREADS; i++)
@@ -50,13 +45,6 @@ void blz__trace_close_session(void)
 }
 
 /* ---- a thread's ring ---- */
-
-#ifdef BLZ_MODEL
-__attribute__((constructor)) static void keep_rings_apart(void)
-{
-    model_thread_local(&mine, sizeof mine);
-}
-#endif
 
 static void reset(trace_ring *ring, trace_event *slots)
 {
@@ -75,21 +63,22 @@ static void reset(trace_ring *ring, trace_event *slots)
 /* The first event of this thread in the session. False: there is no session. */
 static BLZ_NOINLINE bool claim(void)
 {
-    trace_rings *rings = &blz__trace_rings;
+    trace_rings *rings = blz__trace_rings();
+    struct blz__thread_locals *mine = blz__thread_locals();
     uint32_t nr;
 
     blz__lock_acquire(&rings->lock);
-    mine.session = blz__load(&rings->session, RELAXED);
-    mine.ring = NULL;
+    mine->trace_session = blz__load(&rings->session, RELAXED);
+    mine->trace_ring = NULL;
     nr = blz__load(&rings->nr, RELAXED);
-    if (mine.session && nr < rings->max) {
-        mine.ring = &rings->all[nr];
+    if (mine->trace_session && nr < rings->max) {
+        mine->trace_ring = &rings->all[nr];
         blz__plain_read(&rings->slots);
-        reset(mine.ring, rings->slots + nr * rings->size);
+        reset(mine->trace_ring, rings->slots + nr * rings->size);
         blz__store(&rings->nr, nr + 1, RELEASE); /* pairs with the writer's acquire */
     }
     blz__lock_release(&rings->lock);
-    return mine.session != 0;
+    return mine->trace_session != 0;
 }
 
 static void leave(trace_ring *ring)
@@ -100,18 +89,19 @@ static void leave(trace_ring *ring)
 /* This thread's ring, which stays until `leave`; or NULL. */
 static trace_ring *enter(void)
 {
-    trace_rings *rings = &blz__trace_rings;
+    trace_rings *rings = blz__trace_rings();
+    struct blz__thread_locals *mine = blz__thread_locals();
 
-    if (blz_unlikely(mine.session != blz__load(&rings->session, RELAXED)) && !claim())
+    if (blz_unlikely(mine->trace_session != blz__load(&rings->session, RELAXED)) && !claim())
         return NULL;
-    if (blz_unlikely(!mine.ring)) {
+    if (blz_unlikely(!mine->trace_ring)) {
         blz__fetch_add(&rings->unplaced, (uint64_t)1, RELAXED);
         return NULL;
     }
-    blz__fetch_add(&mine.ring->inside, 1u, SEQ_CST); /* both pair with close_session */
-    if (blz_likely(blz__load(&rings->session, SEQ_CST) == mine.session))
-        return mine.ring;
-    leave(mine.ring);
+    blz__fetch_add(&mine->trace_ring->inside, 1u, SEQ_CST); /* both pair with close_session */
+    if (blz_likely(blz__load(&rings->session, SEQ_CST) == mine->trace_session))
+        return mine->trace_ring;
+    leave(mine->trace_ring);
     return NULL;
 }
 
@@ -125,7 +115,7 @@ static uint64_t slots_for(size_t len)
 /* Whether there is room for `wanted` slots besides those that are kept for ends. */
 static bool has_room(trace_ring *ring, uint64_t wanted)
 {
-    uint64_t size = blz__trace_rings.size;
+    uint64_t size = blz__trace_rings()->size;
 
     wanted += ring->open;
     if (ring->head + wanted - ring->tail_seen > size)
@@ -141,7 +131,7 @@ static void drop(trace_ring *ring)
 /* The ring is half full: somebody should come. */
 static void kick(trace_ring *ring)
 {
-    trace_rings *rings = &blz__trace_rings;
+    trace_rings *rings = blz__trace_rings();
 
     if (blz_likely(ring->head - ring->tail_seen <= rings->size / 2))
         return;
@@ -154,9 +144,9 @@ static void kick(trace_ring *ring)
 
 static void put(trace_ring *ring, trace_event *event, const char *text)
 {
-    uint64_t mask = blz__trace_rings.size - 1, head = ring->head;
+    uint64_t mask = blz__trace_rings()->size - 1, head = ring->head;
 
-    event->ticks = blz__clock_ticks(&blz__trace_rings.clock);
+    event->ticks = blz__clock_ticks(&blz__trace_rings()->clock);
     blz__plain_write(&ring->slots[head & mask]);
     ring->slots[head++ & mask] = *event;
     for (size_t done = 0; done < event->len; done += sizeof *event) {
@@ -190,7 +180,7 @@ uint32_t blz__trace_point(trace_event *event, const char *text)
     else
         drop(ring);
     leave(ring);
-    return room ? mine.session : 0;
+    return room ? blz__thread_locals()->trace_session : 0;
 }
 
 uint32_t blz__trace_open(trace_event *event, const char *text)
@@ -209,19 +199,19 @@ uint32_t blz__trace_open(trace_event *event, const char *text)
         drop(ring);
     }
     leave(ring);
-    return room ? mine.session : 0;
+    return room ? blz__thread_locals()->trace_session : 0;
 }
 
 void blz__trace_close(uint32_t ticket, trace_event *event)
 {
     trace_ring *ring;
 
-    if (ticket == 0 || ticket != blz__load(&blz__trace_rings.session, RELAXED))
+    if (ticket == 0 || ticket != blz__load(&blz__trace_rings()->session, RELAXED))
         return;
     ring = enter();
     if (!ring)
         return;
-    if (ticket == mine.session) {
+    if (ticket == blz__thread_locals()->trace_session) {
         ring->open--;
         put(ring, event, "");
     }
@@ -232,7 +222,7 @@ void blz__trace_close(uint32_t ticket, trace_event *event)
 
 static void copy_text(const trace_ring *ring, uint64_t at, char *text, size_t len)
 {
-    uint64_t mask = blz__trace_rings.size - 1;
+    uint64_t mask = blz__trace_rings()->size - 1;
 
     for (size_t done = 0; done < len; done += sizeof(trace_event), at++) {
         size_t rest = len - done;
@@ -244,7 +234,7 @@ static void copy_text(const trace_ring *ring, uint64_t at, char *text, size_t le
 
 bool blz__trace_take(trace_ring *ring, uint64_t until_ticks, trace_event *event, char *text)
 {
-    uint64_t mask = blz__trace_rings.size - 1, tail = ring->tail;
+    uint64_t mask = blz__trace_rings()->size - 1, tail = ring->tail;
 
     if (blz__load(&ring->head, ACQUIRE) == tail) /* pairs with the release in put */
         return false;

@@ -84,8 +84,6 @@ typedef struct trace_rings {
     blz__clock clock;
 } trace_rings;
 
-extern trace_rings blz__trace_rings;
-
 /* Opens a session, whose slots are given, and closes it: then nobody is inside any more. */
 void blz__trace_open_session(trace_event *slots, uint64_t size, uint32_t max, uint32_t sample);
 void blz__trace_close_session(void);

@@ -44,7 +44,7 @@ static void leave_word(worker *w, worker *sleeps_as)
 
 void blz__par_away(worker *sleeps_as)
 {
-    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
+    for (blz_par *par = blz__thread_locals()->par; par; par = worker_of(par)->outer) {
         worker *w = worker_of(par);
 
         if (w == sleeps_as || !blz__par_is_needed(w))
@@ -56,7 +56,7 @@ void blz__par_away(worker *sleeps_as)
 
 void blz__par_back(void)
 {
-    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer)
+    for (blz_par *par = blz__thread_locals()->par; par; par = worker_of(par)->outer)
         if (!pool_is_forked(worker_of(par)->pool))
             leave_word(worker_of(par), NULL);
 }

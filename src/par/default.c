@@ -8,11 +8,12 @@
 #include "par/par.h"
 #include "par/pool.h"
 
-static blz_pool *default_pool;
+#include "base/shared.h"
 
 blz_pool *blz__pool_default_if_any(void)
 {
-    blz_pool *pool = blz__load(&default_pool, ACQUIRE); /* pairs with the release below */
+    blz_pool *pool =
+        blz__load(&blz__shared()->default_pool, ACQUIRE); /* pairs with the release below */
 
     return pool && !pool_is_forked(pool) ? pool : NULL;
 }
@@ -20,7 +21,7 @@ blz_pool *blz__pool_default_if_any(void)
 blz_pool *blz_pool_default(void)
 {
     /* acquire: pairs with the release below */
-    blz_pool *pool = blz__load(&default_pool, ACQUIRE), *made;
+    blz_pool *pool = blz__load(&blz__shared()->default_pool, ACQUIRE), *made;
 
     if (blz_likely(pool && !pool_is_forked(pool)))
         return pool;
@@ -28,7 +29,7 @@ blz_pool *blz_pool_default(void)
         return NULL;
     made->older = pool;
     /* release: pairs with the acquire above; acquire: with the release of who was faster */
-    if (blz__cas(&default_pool, &pool, made, ACQ_REL, ACQUIRE))
+    if (blz__cas(&blz__shared()->default_pool, &pool, made, ACQ_REL, ACQUIRE))
         return made;
     blz_pool_free(made);
     return pool;

@@ -4,7 +4,7 @@
  *
  * A thread that is in a pool has a context there: a worker for its whole life, a guest from
  * blz_pool_enter to blz_pool_leave. It may be in several pools at a time, having entered one after
- * the other; its contexts make a list then, from blz__par_current outwards.
+ * the other; its contexts make a list then, from the innermost outwards.
  *
  * A guest has a worker's place without a worker's thread: a ring, and a word to sleep on. Its place
  * keeps the ring from one guest to the next. It is empty in between, so a thief that looks there
@@ -28,7 +28,7 @@
 
 blz_par *blz__par_context_in(const blz_pool *pool)
 {
-    blz_par *par = blz__par_current;
+    blz_par *par = blz__thread_locals()->par;
 
     while (par && worker_of(par)->pool != pool)
         par = worker_of(par)->outer;
@@ -84,19 +84,19 @@ blz_par *blz_pool_enter(blz_pool *named)
         return NULL;
     use_place(pool, w->index);
     blz__plain_write(&w->outer);
-    w->outer = blz__par_current;
+    w->outer = blz__thread_locals()->par;
     blz__store(&w->isolated, w->outer ? worker_of(w->outer)->isolated : 0, RELAXED);
     /* As deep as its thread, which counts down in all contexts that it has then. */
     blz__store(&w->depth, w->outer ? worker_of(w->outer)->depth : 0, RELAXED);
-    blz__par_current = &w->ring.own;
+    blz__thread_locals()->par = &w->ring.own;
     blz__par_fresh_fuel(w, false);
-    return blz__par_current;
+    return blz__thread_locals()->par;
 }
 
 /* Contexts are left in any order. */
 static void forget(worker *w)
 {
-    blz_par **link = &blz__par_current;
+    blz_par **link = &blz__thread_locals()->par;
 
     while (*link && *link != &w->ring.own)
         link = &worker_of(*link)->outer;
@@ -177,7 +177,7 @@ worker *blz__par_serving(void)
 {
     worker *serving = NULL;
 
-    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
+    for (blz_par *par = blz__thread_locals()->par; par; par = worker_of(par)->outer) {
         worker *w = worker_of(par);
         bool is_worker = w->index < w->pool->nr_workers;
         bool is_awaited = w->tasks.frame != &w->tasks.base;
@@ -203,7 +203,7 @@ static bool has_taken(const worker *w)
 
 bool blz__par_is_awaited(void)
 {
-    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer)
+    for (blz_par *par = blz__thread_locals()->par; par; par = worker_of(par)->outer)
         if (!pool_is_forked(worker_of(par)->pool) && has_taken(worker_of(par)))
             return true;
     return false;

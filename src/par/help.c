@@ -158,22 +158,18 @@ static void block_until(const blz_pool *pool, uint32_t *latch)
 
 /* ---- which way to wait ---- */
 
-/* The stack of this thread; size 0: not known. */
-static _Thread_local struct {
-    uintptr_t low, size;
-    bool looked;
-} stack;
-
 /* Whether there is stack for another job on top of this one: a quarter must be left. */
 static BLZ_NOINLINE bool has_stack(void)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    struct blz__thread_locals *mine = blz__thread_locals();
 
-    if (!stack.looked) {
-        blz__thread_stack(&stack.low, &stack.size);
-        stack.looked = true;
+    if (!mine->stack_known) {
+        blz__thread_stack(&mine->stack_low, &mine->stack_size);
+        mine->stack_known = true;
     }
-    return here - stack.low >= stack.size / 4; /* below `low` we are on a stack of the user's own */
+    return here - mine->stack_low >=
+           mine->stack_size / 4; /* below `low` we are on a stack of the user's own */
 }
 
 bool blz__par_may_take(const worker *w)
@@ -230,7 +226,7 @@ void blz__par_wait_outside(worker *w, const blz_pool *pool, uint32_t *latch)
 
 void blz__par_isolate(uint32_t regions)
 {
-    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer)
+    for (blz_par *par = blz__thread_locals()->par; par; par = worker_of(par)->outer)
         blz__store(&worker_of(par)->isolated, regions, RELAXED); /* thieves read it */
 }
 

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/thread_locals.h"
 #include "system/thread.h"
 #include "tuning.h"
 
@@ -114,9 +115,6 @@ struct blz_pool {
     uint32_t vain;                          /* jobs in a row that were shown in vain, up to a few */
     blz__cache_aligned uint64_t calm_until; /* ticks; jobs were too small to share lately */
 };
-
-/* The context of the thread, if it is in a pool; in others further out, if it has entered some. */
-extern _Thread_local blz_par *blz__par_current;
 
 static inline worker *worker_of(const blz_par *par)
 {

@@ -21,8 +21,6 @@
 /* So many yields that found nothing to do, and it yields to other threads. */
 enum { VAIN_YIELDS = 16 };
 
-_Thread_local blz_par *blz__par_current;
-
 /* ---- running ---- */
 
 static void run_stolen(worker *w, blz_par_job *job)
@@ -183,7 +181,7 @@ bool blz__par_idle_round(const blz_pool *pool, uint32_t *rounds)
 /* What this thread takes from now on is foreign to what it has taken before. */
 static void go_deeper(void)
 {
-    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
+    for (blz_par *par = blz__thread_locals()->par; par; par = worker_of(par)->outer) {
         worker *w = worker_of(par);
         blz__store(&w->depth, w->depth + 1, RELAXED); /* helpers see it with the jobs that follow */
     }
@@ -192,7 +190,7 @@ static void go_deeper(void)
 /* No longer so. A helper may be asleep that could not take what was shown before, meanwhile. */
 static void come_up(void)
 {
-    for (blz_par *par = blz__par_current; par; par = worker_of(par)->outer) {
+    for (blz_par *par = blz__thread_locals()->par; par; par = worker_of(par)->outer) {
         worker *w = worker_of(par);
         blz__store(&w->depth, w->depth - 1, RELAXED);
         if (!w->taken || !ring_has_public(&w->ring))
@@ -234,7 +232,7 @@ static void go_to_sleep(worker *w, uint32_t event, uint32_t *latch)
 
 static bool is_in_several(const worker *w)
 {
-    return blz_unlikely(w->outer || blz__par_current != &w->ring.own);
+    return blz_unlikely(w->outer || blz__thread_locals()->par != &w->ring.own);
 }
 
 /* Whether something has come to its pool from outside. */
@@ -248,7 +246,7 @@ static bool serve_others(worker *w)
 {
     worker *other = NULL;
 
-    for (blz_par *par = blz__par_current; par && !other; par = worker_of(par)->outer)
+    for (blz_par *par = blz__thread_locals()->par; par && !other; par = worker_of(par)->outer)
         if (worker_of(par) != w && blz__par_is_needed(worker_of(par)) && is_called(worker_of(par)))
             other = worker_of(par);
     if (!other)
@@ -344,7 +342,7 @@ void blz__par_worker_main(void *arg)
     worker *w = arg;
     blz_pool *pool = w->pool;
 
-    blz__par_current = &w->ring.own;
+    blz__thread_locals()->par = &w->ring.own;
     blz__thread_spread(w->index);
     if (pool->on_thread_start)
         pool->on_thread_start(pool->hook_arg, w->index);
@@ -354,5 +352,5 @@ void blz__par_worker_main(void *arg)
     blz__par_work_until(w, &w->ended);
     if (pool->on_thread_stop)
         pool->on_thread_stop(pool->hook_arg, w->index);
-    blz__par_current = NULL;
+    blz__thread_locals()->par = NULL;
 }

@@ -23,26 +23,25 @@
  * A forked process has none of these children, and no thread: the table is emptied there.
  */
 #include "process/process.h"
+
+#include "base/shared.h"
 #include "system/fork.h"
 #include "system/thread.h"
 
-static struct {
-    blz__lock lock;
-    struct blz__child *first;
-    blz_sysfd set; /* valid while the thread runs */
-    bool runs;
-    uint32_t unwatched; /* how many are not in the set; read without the lock as a hint */
-} orphans;
+static struct orphans *orphans(void)
+{
+    return &blz__shared()->orphans;
+}
 
 /* ---- the list, under the lock ---- */
 
 static void link_child(struct blz__child *child)
 {
-    child->next = orphans.first;
-    child->link = &orphans.first;
+    child->next = orphans()->first;
+    child->link = &orphans()->first;
     if (child->next)
         child->next->link = &child->next;
-    orphans.first = child;
+    orphans()->first = child;
 }
 
 static void unlink_child(struct blz__child *child)
@@ -54,7 +53,7 @@ static void unlink_child(struct blz__child *child)
 
 static int watch_child(struct blz__child *child)
 {
-    return blz__process_set_add(orphans.set, &child->process, child);
+    return blz__process_set_add(orphans()->set, &child->process, child);
 }
 
 /* Adds those that are not in the set: it tells which ones are. */
@@ -62,11 +61,11 @@ static void watch_all(void)
 {
     uint32_t unwatched = 0;
 
-    for (struct blz__child *child = orphans.first; child; child = child->next) {
+    for (struct blz__child *child = orphans()->first; child; child = child->next) {
         int rc = watch_child(child);
         unwatched += rc < 0 && rc != -EEXIST;
     }
-    blz__store(&orphans.unwatched, unwatched, RELAXED);
+    blz__store(&orphans()->unwatched, unwatched, RELAXED);
 }
 
 /* ---- the thread ---- */
@@ -76,10 +75,10 @@ static void bury(struct blz__child *child)
 {
     if (blz__child_reap(child) == -EAGAIN)
         return;
-    blz__lock_acquire(&orphans.lock);
+    blz__lock_acquire(&orphans()->lock);
     unlink_child(child);
-    blz__process_set_remove(orphans.set, &child->process);
-    blz__lock_release(&orphans.lock);
+    blz__process_set_remove(orphans()->set, &child->process);
+    blz__lock_release(&orphans()->lock);
     blz__child_free(child);
 }
 
@@ -88,13 +87,13 @@ static bool stays(void)
 {
     bool some;
 
-    blz__lock_acquire(&orphans.lock);
-    some = orphans.first != NULL;
+    blz__lock_acquire(&orphans()->lock);
+    some = orphans()->first != NULL;
     if (!some) {
-        blz__process_set_close(orphans.set);
-        orphans.runs = false;
+        blz__process_set_close(orphans()->set);
+        orphans()->runs = false;
     }
-    blz__lock_release(&orphans.lock);
+    blz__lock_release(&orphans()->lock);
     return some;
 }
 
@@ -104,7 +103,7 @@ static void keeper_main(void *arg)
 
     (void)arg;
     while (stays()) {
-        int n = blz__process_set_wait(orphans.set, ended, 64);
+        int n = blz__process_set_wait(orphans()->set, ended, 64);
         for (int i = 0; i < n; i++)
             bury(ended[i]);
     }
@@ -117,25 +116,25 @@ static void start_keeper(void)
 {
     blz__thread thread;
 
-    if (orphans.runs)
+    if (orphans()->runs)
         return;
-    if (blz__process_set_open(&orphans.set) < 0)
+    if (blz__process_set_open(&orphans()->set) < 0)
         return;
-    orphans.runs = blz__thread_start(&thread, keeper_main, NULL, 0, "blitz-orphans") == 0;
-    if (orphans.runs)
+    orphans()->runs = blz__thread_start(&thread, keeper_main, NULL, 0, "blitz-orphans") == 0;
+    if (orphans()->runs)
         blz__thread_detach(thread);
     else
-        blz__process_set_close(orphans.set);
+        blz__process_set_close(orphans()->set);
 }
 
 static void in_forked_process(void)
 {
-    if (orphans.runs)
-        blz__process_set_close(orphans.set);
-    orphans.lock = (blz__lock){0};
-    orphans.first = NULL;
-    orphans.runs = false;
-    orphans.unwatched = 0;
+    if (orphans()->runs)
+        blz__process_set_close(orphans()->set);
+    orphans()->lock = (blz__lock){0};
+    orphans()->first = NULL;
+    orphans()->runs = false;
+    orphans()->unwatched = 0;
 }
 
 /* Without a thread: takes those that have ended out of the list. */
@@ -143,7 +142,7 @@ static struct blz__child *take_ended(void)
 {
     struct blz__child *ended = NULL;
 
-    for (struct blz__child *child = orphans.first, *next; child; child = next) {
+    for (struct blz__child *child = orphans()->first, *next; child; child = next) {
         next = child->next;
         if (blz__child_reap(child) == -EAGAIN)
             continue;
@@ -161,14 +160,14 @@ static struct blz__child *look_after(void)
     uint32_t left = 0;
 
     start_keeper();
-    if (orphans.runs) {
+    if (orphans()->runs) {
         watch_all();
         return NULL;
     }
     ended = take_ended();
-    for (struct blz__child *child = orphans.first; child; child = child->next)
+    for (struct blz__child *child = orphans()->first; child; child = child->next)
         left++;
-    blz__store(&orphans.unwatched, left, RELAXED);
+    blz__store(&orphans()->unwatched, left, RELAXED);
     return ended;
 }
 
@@ -186,13 +185,13 @@ void blz__orphan_add(struct blz__child *child)
     struct blz__child *ended = NULL;
 
     (void)blz__fork_in_child(in_forked_process);
-    blz__lock_acquire(&orphans.lock);
+    blz__lock_acquire(&orphans()->lock);
     link_child(child);
-    if (!orphans.runs || orphans.unwatched > 0)
+    if (!orphans()->runs || orphans()->unwatched > 0)
         ended = look_after();
     else if (watch_child(child) < 0)
-        blz__store(&orphans.unwatched, 1, RELAXED);
-    blz__lock_release(&orphans.lock);
+        blz__store(&orphans()->unwatched, 1, RELAXED);
+    blz__lock_release(&orphans()->lock);
     free_all(ended);
 }
 
@@ -200,10 +199,10 @@ void blz__orphans_sweep(void)
 {
     struct blz__child *ended;
 
-    if (blz_likely(blz__load(&orphans.unwatched, RELAXED) == 0))
+    if (blz_likely(blz__load(&orphans()->unwatched, RELAXED) == 0))
         return;
-    blz__lock_acquire(&orphans.lock);
+    blz__lock_acquire(&orphans()->lock);
     ended = look_after();
-    blz__lock_release(&orphans.lock);
+    blz__lock_release(&orphans()->lock);
     free_all(ended);
 }

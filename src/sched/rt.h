@@ -68,10 +68,6 @@ struct blz_rt {
     uint32_t number;     /* of this runtime in the process, from 0; for traces */
 };
 
-/* The runtimes of this process, or as many as fit: where a debugger begins (tools/gdb). */
-enum { RUNTIMES_LISTED = 64 };
-extern blz_rt *blz__runtimes[RUNTIMES_LISTED];
-
 /* Queues for anyone, and wakes a worker if need be. [any thread] */
 void blz__rt_inject(blz_rt *rt, task_list *tasks);
 

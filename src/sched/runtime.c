@@ -7,6 +7,7 @@
 #include "sched/rt.h"
 
 #include "base/alloc.h"
+#include "base/shared.h"
 #include "system/fence.h"
 #include "system/fork.h"
 #include "tuning.h"
@@ -20,20 +21,16 @@
 
 /* ---- all runtimes of the process, for debuggers (tools/gdb) ---- */
 
-blz_rt *blz__runtimes[RUNTIMES_LISTED];
-
 /* Without a lock, which a forked child could find taken for ever. */
 static void list_runtime(blz_rt *rt)
 {
-    static uint32_t count;
-
     if (!PROGRAM_OBSERVED)
         return;
     blz__trace_from_environment();
-    rt->number = blz__fetch_add(&count, 1u, RELAXED);
+    rt->number = blz__fetch_add(&blz__shared()->nr_runtimes, 1u, RELAXED);
     for (int i = 0; i < RUNTIMES_LISTED; i++) {
         blz_rt *none = NULL;
-        if (blz__cas(&blz__runtimes[i], &none, rt, RELAXED, RELAXED))
+        if (blz__cas(&blz__shared()->runtimes[i], &none, rt, RELAXED, RELAXED))
             return;
     }
 }
@@ -41,8 +38,8 @@ static void list_runtime(blz_rt *rt)
 static void unlist_runtime(blz_rt *rt)
 {
     for (int i = 0; i < RUNTIMES_LISTED && PROGRAM_OBSERVED; i++)
-        if (blz__load(&blz__runtimes[i], RELAXED) == rt)
-            blz__store(&blz__runtimes[i], (blz_rt *)NULL, RELAXED);
+        if (blz__load(&blz__shared()->runtimes[i], RELAXED) == rt)
+            blz__store(&blz__shared()->runtimes[i], (blz_rt *)NULL, RELAXED);
 }
 
 /* ---- creation ---- */

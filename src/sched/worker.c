@@ -4,25 +4,21 @@
  * that end here. What it does is in loop.c.
  */
 #include "sched/rt.h"
+
+#include "base/thread_locals.h"
 #include "system/clock.h"
 
 #include <errno.h>
 #include <string.h>
 
-static _Thread_local blz_worker *current_worker
-#ifndef BLZ_MODEL
-    __attribute__((tls_model("initial-exec")))
-#endif
-    ;
-
 blz_worker *blz__worker_current(void)
 {
-    return current_worker;
+    return blz__thread_locals()->worker;
 }
 
 unsigned blz__worker_index(void)
 {
-    return current_worker->index;
+    return blz__thread_locals()->worker->index;
 }
 
 uint64_t blz__sched_random(const blz_cx *cx)
@@ -37,34 +33,29 @@ uint64_t blz__sched_random(const blz_cx *cx)
 
 void blz__worker_set_current(blz_worker *worker)
 {
-    current_worker = worker;
+    blz__thread_locals()->worker = worker;
 }
-
-#ifdef BLZ_MODEL
-__attribute__((constructor)) static void keep_workers_apart(void)
-{
-    model_thread_local(&current_worker, sizeof current_worker);
-}
-#endif
 
 blz_cx *blz__sched_current_cx(void)
 {
-    return current_worker ? current_worker->cx : NULL;
+    return blz__thread_locals()->worker ? blz__thread_locals()->worker->cx : NULL;
 }
 
 bool blz__sched_on_worker(void)
 {
-    return current_worker && !rt_is_forked(current_worker->rt);
+    return blz__thread_locals()->worker && !rt_is_forked(blz__thread_locals()->worker->rt);
 }
 
 blz_task *blz_task_current(void)
 {
-    return current_worker && current_worker->cx ? current_worker->cx->task : NULL;
+    return blz__thread_locals()->worker && blz__thread_locals()->worker->cx
+               ? blz__thread_locals()->worker->cx->task
+               : NULL;
 }
 
 blz_rt *blz_rt_current(void)
 {
-    return current_worker ? current_worker->rt : NULL;
+    return blz__thread_locals()->worker ? blz__thread_locals()->worker->rt : NULL;
 }
 
 /* ---- creation ---- */
@@ -109,14 +100,16 @@ int blz__worker_open_driver(blz_worker *w)
 
 blz__driver *blz__driver_current(void)
 {
-    return current_worker ? current_worker->driver : NULL;
+    return blz__thread_locals()->worker ? blz__thread_locals()->worker->driver : NULL;
 }
 
 int blz__driver_need(void)
 {
-    if (!current_worker)
+    if (!blz__thread_locals()->worker)
         return -ENXIO;
-    return current_worker->driver ? 0 : blz__worker_open_driver(current_worker);
+    return blz__thread_locals()->worker->driver
+               ? 0
+               : blz__worker_open_driver(blz__thread_locals()->worker);
 }
 
 void blz__worker_close_driver(blz_worker *w)
@@ -178,7 +171,7 @@ static BLZ_NOINLINE void free_foreign(blz_rt *rt, blz__heap *heap, blz_task *tas
 
 void blz__sched_free_block(blz_task *task)
 {
-    blz_worker *w = current_worker;
+    blz_worker *w = blz__thread_locals()->worker;
     blz__heap *heap = blz__heap_of(task);
 
     if (blz_likely(w && heap == &w->heap)) {

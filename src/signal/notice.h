@@ -44,6 +44,7 @@
 #ifndef BLZ_SIGNAL_NOTICE_H
 #define BLZ_SIGNAL_NOTICE_H
 
+#include "signal/words.h"
 #include "sync/sync.h"
 #include "system/futex.h"
 
@@ -57,35 +58,6 @@
 
 #define BELL_RUNG 0x1u
 #define BELL_NEXT 0x2u
-
-enum { NR_STOPS = 2 };
-
-typedef struct signal_list {
-    blz__lock lock;
-    blz_waiters waiters;
-} signal_list;
-
-typedef struct signal_slot {
-    uint64_t word;
-    uint64_t seen;   /* the count up to which somebody has received it */
-    uint64_t sender; /* of the last one: pid << 32 | uid, or 0 */
-    uint64_t told;   /* the count of which the waiters were told; under the list's lock */
-    signal_list list;
-} signal_slot;
-
-typedef struct signal_notice {
-    uint32_t bell;
-    uint32_t nr_slots;
-    signal_slot *slots; /* by number; the first is not used */
-
-    int stops[NR_STOPS];     /* the signals that ask to stop */
-    signal_list stop;        /* who waits for that; its lock also guards what follows */
-    uint64_t base[NR_STOPS]; /* counts when the first blz_stop was opened */
-    int stop_signal;         /* what everybody gets, once somebody has been told; or 0 */
-    uint32_t stop_first;     /* atomic: the one that came first, if more than one has come */
-    int64_t stop_ns;         /* atomic: when the first came; 0: none has come */
-    int64_t repeat_ns;       /* BLZ_STOP_REPEAT_NS */
-} signal_notice;
 
 /* What a handler has to do. */
 enum notice_verdict {

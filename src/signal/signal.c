@@ -25,7 +25,7 @@ static struct sub *sub_of(blz_signal *signal)
 
 static signal_slot *slot_of(const struct sub *sub)
 {
-    return &blz__signals.slots[sub->signal];
+    return &blz__shared()->signals.slots[sub->signal];
 }
 
 int blz_signal_open(blz_signal *sub, int number)

@@ -27,7 +27,7 @@ void blz_stop_close(blz_stop *stop)
 int blz_stop_received(const blz_stop *stop)
 {
     int rc = blz__signals_check(stop->private_[0]);
-    return rc < 0 ? rc : blz__notice_look(&blz__signals);
+    return rc < 0 ? rc : blz__notice_look(blz__signals());
 }
 
 /* ---- waiting ---- */
@@ -40,7 +40,7 @@ static blz_stop *stop_of(blz_stop_op *op)
 static bool wait_has_come(notice_wait *wait)
 {
     (void)wait;
-    return blz__notice_stop_has_come(&blz__signals);
+    return blz__notice_stop_has_come(blz__signals());
 }
 
 static int64_t wait_take(notice_wait *wait)
@@ -62,7 +62,7 @@ static blz_poll wait_poll(blz_future *self, blz_cx *cx)
     int64_t result = open_own(op);
 
     if (result == 0 &&
-        !blz__notice_poll((notice_wait *)self, &blz__signals.stop, &ops, cx, &result))
+        !blz__notice_poll((notice_wait *)self, &blz__signals()->stop, &ops, cx, &result))
         return BLZ_PENDING;
     blz_stop_close(&op->own);
     return blz_future_done(self, result);
@@ -71,7 +71,7 @@ static blz_poll wait_poll(blz_future *self, blz_cx *cx)
 static void wait_cancel(blz_future *self, blz_cx *cx)
 {
     (void)cx;
-    blz__notice_cancel((notice_wait *)self, &blz__signals.stop);
+    blz__notice_cancel((notice_wait *)self, &blz__signals()->stop);
 }
 
 blz_future *blz_stop_await(blz_stop_op *op, blz_stop *stop)

@@ -35,37 +35,17 @@ enum { NR_SIGNALS = BLZ__SIGNAL_LIMIT, PROCESS_NEW = 0, PROCESS_READY = 1, PROCE
 
 _Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "a handler must not wait for a lock");
 
-/* Subscriptions to a signal. A leaver that waits for the herald is counted in both. */
-struct users {
-    uint32_t nr, nr_plain, leaving;
-};
-
-static struct {
-    uint32_t *process; /* PROCESS_*; NULL: never used */
-    uint64_t number;   /* of the process: how many forks, plus one */
-    blz__lock lock;    /* of what follows, up to `acked` */
-    uint32_t nr_open, nr_stop;
-    struct users users[NR_SIGNALS];
-    blz__thread herald;
-    uint32_t herald_number; /* of the bell */
-    uint32_t asked;         /* how often the herald was asked to look at what it blocks */
-    uint32_t acked;         /* and up to where it has. A futex */
-    blz__signal_action previous[NR_SIGNALS]; /* survives a fork, as our handlers do */
-} table = {.number = 1};
-
-static signal_slot slots[NR_SIGNALS];
-
-signal_notice blz__signals = {.slots = slots,
-                              .nr_slots = NR_SIGNALS,
-                              .stops = {SIGINT, SIGTERM},
-                              .repeat_ns = BLZ_STOP_REPEAT_NS};
+static struct signal_table *table(void)
+{
+    return &blz__shared()->signals;
+}
 
 /* ---- the handler ---- */
 
 static bool is_open(int signal)
 {
-    return blz__load(table.process, RELAXED) == PROCESS_READY &&
-           (blz__load(&slots[signal].word, RELAXED) & SLOT_OPEN);
+    return blz__load(table()->process, RELAXED) == PROCESS_READY &&
+           (blz__load(&table()->slots[signal].word, RELAXED) & SLOT_OPEN);
 }
 
 /*
@@ -75,7 +55,7 @@ static bool is_open(int signal)
 static void pass_on(int signal)
 {
     if (blz__signal_is_caught(signal) && !is_open(signal))
-        blz__signal_restore(signal, &table.previous[signal]);
+        blz__signal_restore(signal, &table()->previous[signal]);
     blz__signal_raise(signal);
 }
 
@@ -90,8 +70,8 @@ static void on_signal(int signal, int64_t pid, uint32_t uid)
     uint64_t sender = (uint64_t)(uint32_t)pid << 32 | uid;
     enum notice_verdict verdict = NOTICE_CLOSED;
 
-    if (blz__load(table.process, RELAXED) == PROCESS_READY)
-        verdict = notice_signal(&blz__signals, signal, sender, blz__clock_ns());
+    if (blz__load(table()->process, RELAXED) == PROCESS_READY)
+        verdict = notice_signal(blz__signals(), signal, sender, blz__clock_ns());
     if (verdict == NOTICE_CLOSED)
         pass_on(signal);
     else if (verdict == NOTICE_SECOND)
@@ -106,20 +86,20 @@ static bool choose_wanted(uint32_t herald, blz__signal_set *wanted, uint32_t *as
     bool current;
 
     *wanted = 0;
-    blz__lock_acquire(&table.lock);
-    current = herald == table.herald_number;
-    *asked = table.asked;
+    blz__lock_acquire(&table()->lock);
+    current = herald == table()->herald_number;
+    *asked = table()->asked;
     for (int i = 1; i < NR_SIGNALS; i++)
-        if (table.users[i].nr > table.users[i].leaving)
+        if (table()->users[i].nr > table()->users[i].leaving)
             *wanted |= blz__signal_bit(i);
-    blz__lock_release(&table.lock);
+    blz__lock_release(&table()->lock);
     return current;
 }
 
 /* Lets in what somebody wants, blocks the rest, and says so. Unless another has its place. */
 static void look_at_signals(uint32_t herald)
 {
-    uint32_t acked = blz__load(&table.acked, RELAXED), asked;
+    uint32_t acked = blz__load(&table()->acked, RELAXED), asked;
     blz__signal_set wanted;
 
     if (!choose_wanted(herald, &wanted, &asked))
@@ -127,44 +107,44 @@ static void look_at_signals(uint32_t herald)
     blz__signal_let_in(wanted);
     /* release: it is done; pairs with the acquire in wait_for_herald */
     while ((int32_t)(asked - acked) > 0 &&
-           !blz__cas_weak(&table.acked, &acked, asked, RELEASE, RELAXED))
+           !blz__cas_weak(&table()->acked, &acked, asked, RELEASE, RELAXED))
         continue;
-    blz__futex_wake(&table.acked, INT32_MAX);
+    blz__futex_wake(&table()->acked, INT32_MAX);
 }
 
 static void herald_main(void *arg)
 {
     uint32_t herald = (uint32_t)(uintptr_t)arg;
 
-    while (blz__notice_await_ring(&blz__signals, herald)) {
+    while (blz__notice_await_ring(blz__signals(), herald)) {
         look_at_signals(herald);
-        blz__notice_tell(&blz__signals);
+        blz__notice_tell(blz__signals());
     }
 }
 
 static int start_herald(void)
 {
-    uint32_t herald = blz__notice_begin_herald(&blz__signals);
-    int rc =
-        blz__thread_start(&table.herald, herald_main, (void *)(uintptr_t)herald, 0, "blitz-signal");
+    uint32_t herald = blz__notice_begin_herald(blz__signals());
+    int rc = blz__thread_start(&table()->herald, herald_main, (void *)(uintptr_t)herald, 0,
+                               "blitz-signal");
 
-    table.herald_number = herald;
+    table()->herald_number = herald;
     if (rc < 0)
-        blz__notice_end_herald(&blz__signals);
+        blz__notice_end_herald(blz__signals());
     return rc;
 }
 
 /* Until the herald blocks what nobody wants any more. The lock is released and taken again. */
 static void wait_for_herald(void)
 {
-    uint32_t asked = ++table.asked, acked;
+    uint32_t asked = ++table()->asked, acked;
 
-    blz__lock_release(&table.lock);
-    notice_ring(&blz__signals);
+    blz__lock_release(&table()->lock);
+    notice_ring(blz__signals());
     /* acquire: it blocks them; pairs with the release in look_at_signals */
-    while ((int32_t)((acked = blz__load(&table.acked, ACQUIRE)) - asked) < 0)
-        blz__futex_wait(&table.acked, acked);
-    blz__lock_acquire(&table.lock);
+    while ((int32_t)((acked = blz__load(&table()->acked, ACQUIRE)) - asked) < 0)
+        blz__futex_wait(&table()->acked, acked);
+    blz__lock_acquire(&table()->lock);
 }
 
 /* ---- the process ---- */
@@ -172,30 +152,40 @@ static void wait_for_herald(void)
 /* The word that reads 0 after a fork, made by the first who needs it. NULL: no memory. */
 static uint32_t *process_word(void)
 {
-    uint32_t *word = blz__load(&table.process, ACQUIRE), *fresh; /* pairs with the CAS below */
+    uint32_t *word = blz__load(&table()->process, ACQUIRE), *fresh; /* pairs with the CAS below */
 
     if (word)
         return word;
     fresh = blz__fork_word_new();
     if (!fresh)
         return NULL;
-    blz__store(fresh, PROCESS_READY, RELAXED);
-    if (blz__cas(&table.process, &word, fresh, RELEASE, ACQUIRE)) /* pairs with the load above */
+    blz__store(fresh, PROCESS_NEW, RELAXED);
+    if (blz__cas(&table()->process, &word, fresh, RELEASE, ACQUIRE)) /* pairs with the load above */
         return fresh;
     blz__fork_word_free(fresh);
     return word;
 }
 
-/* What the parent's threads were doing at the moment of the fork is not going to be finished. */
+/*
+ * The table as it begins. What the parent's threads were doing at the moment of a fork is not going
+ * to be finished.
+ */
 static void wipe_table(void)
 {
-    blz__store(&table.number, table.number + 1, RELAXED); /* published with `process` */
-    table.lock = (blz__lock){0};
-    table.nr_open = table.nr_stop = table.asked = table.acked = 0;
-    memset(table.users, 0, sizeof table.users);
-    memset(slots, 0, sizeof slots);
-    blz__signals.bell = 0;
-    blz__signals.stop = (signal_list){{0}, {NULL, NULL}};
+    signal_notice *notice = blz__signals();
+
+    blz__store(&table()->number, table()->number + 1, RELAXED); /* published with `process` */
+    table()->lock = (blz__lock){0};
+    table()->nr_open = table()->nr_stop = table()->asked = table()->acked = 0;
+    memset(table()->users, 0, sizeof table()->users);
+    memset(table()->slots, 0, sizeof table()->slots);
+    notice->bell = 0;
+    notice->stop = (signal_list){{0}, {NULL, NULL}};
+    notice->slots = table()->slots;
+    notice->nr_slots = NR_SIGNALS;
+    notice->stops[0] = SIGINT;
+    notice->stops[1] = SIGTERM;
+    notice->repeat_ns = BLZ_STOP_REPEAT_NS;
 }
 
 /* Makes the table this process's. */
@@ -219,12 +209,12 @@ static int enter_process(void)
 
 int blz__signals_check(uint64_t number)
 {
-    uint32_t *word = blz__load(&table.process, ACQUIRE); /* pairs with process_word */
+    uint32_t *word = blz__load(&table()->process, ACQUIRE); /* pairs with process_word */
 
     if (number == 0)
         return -EBADF;
     if (!word || blz__load(word, ACQUIRE) != PROCESS_READY || /* pairs with enter_process */
-        number != blz__load(&table.number, RELAXED))
+        number != blz__load(&table()->number, RELAXED))
         return -EOWNERDEAD;
     return 0;
 }
@@ -250,10 +240,11 @@ static uint64_t open_words(const struct set *set)
     int signal = set->signals[0];
 
     if (set->kind == SLOT_PLAIN)
-        return table.users[signal].nr_plain++ == 0 ? slot_open(&slots[signal], SLOT_PLAIN)
-                                                   : slot_count(&slots[signal]);
-    if (table.nr_stop++ == 0)
-        blz__notice_open_stop(&blz__signals);
+        return table()->users[signal].nr_plain++ == 0
+                   ? slot_open(&table()->slots[signal], SLOT_PLAIN)
+                   : slot_count(&table()->slots[signal]);
+    if (table()->nr_stop++ == 0)
+        blz__notice_open_stop(blz__signals());
     return 0;
 }
 
@@ -263,18 +254,18 @@ static void close_words(const struct set *set, bool unseen[NR_STOPS])
     int signal = set->signals[0];
 
     unseen[0] = unseen[1] = false;
-    if (set->kind == SLOT_STOP && --table.nr_stop == 0)
-        blz__notice_close_stop(&blz__signals, unseen);
-    if (set->kind == SLOT_PLAIN && --table.users[signal].nr_plain == 0)
-        unseen[0] = slot_close(&slots[signal], SLOT_PLAIN);
+    if (set->kind == SLOT_STOP && --table()->nr_stop == 0)
+        blz__notice_close_stop(blz__signals(), unseen);
+    if (set->kind == SLOT_PLAIN && --table()->users[signal].nr_plain == 0)
+        unseen[0] = slot_close(&table()->slots[signal], SLOT_PLAIN);
 }
 
 /* Its first `nr` signals lose a user; those that have no other, our handler. */
 static void drop_users(const struct set *set, int nr)
 {
     for (int i = 0; i < nr; i++)
-        if (--table.users[set->signals[i]].nr == 0)
-            blz__signal_restore(set->signals[i], &table.previous[set->signals[i]]);
+        if (--table()->users[set->signals[i]].nr == 0)
+            blz__signal_restore(set->signals[i], &table()->previous[set->signals[i]]);
 }
 
 static int add_users(const struct set *set)
@@ -282,8 +273,8 @@ static int add_users(const struct set *set)
     int rc = 0, i;
 
     for (i = 0; i < set->nr && rc == 0; i++)
-        if (table.users[set->signals[i]].nr++ == 0)
-            rc = blz__signal_catch(set->signals[i], on_signal, &table.previous[set->signals[i]]);
+        if (table()->users[set->signals[i]].nr++ == 0)
+            rc = blz__signal_catch(set->signals[i], on_signal, &table()->previous[set->signals[i]]);
     if (rc < 0)
         drop_users(set, i);
     return rc;
@@ -295,7 +286,7 @@ static int open_set(const struct set *set, uint64_t *count, bool unseen[NR_STOPS
 
     *count = open_words(set);
     rc = add_users(set);
-    if (rc == 0 && table.nr_open == 0) {
+    if (rc == 0 && table()->nr_open == 0) {
         rc = start_herald();
         if (rc < 0)
             drop_users(set, set->nr);
@@ -303,7 +294,7 @@ static int open_set(const struct set *set, uint64_t *count, bool unseen[NR_STOPS
     if (rc < 0)
         close_words(set, unseen);
     else
-        table.nr_open++;
+        table()->nr_open++;
     return rc;
 }
 
@@ -313,7 +304,7 @@ static bool is_first(const struct set *set)
     bool first = false;
 
     for (int i = 0; i < set->nr; i++)
-        first |= table.users[set->signals[i]].nr == table.users[set->signals[i]].leaving + 1;
+        first |= table()->users[set->signals[i]].nr == table()->users[set->signals[i]].leaving + 1;
     return first;
 }
 
@@ -323,13 +314,13 @@ static void prepare_to_leave(const struct set *set)
     bool last = false;
 
     for (int i = 0; i < set->nr; i++) {
-        struct users *users = &table.users[set->signals[i]];
+        struct signal_users *users = &table()->users[set->signals[i]];
         last |= users->nr == ++users->leaving;
     }
     if (last)
         wait_for_herald();
     for (int i = 0; i < set->nr; i++)
-        table.users[set->signals[i]].leaving--;
+        table()->users[set->signals[i]].leaving--;
 }
 
 /* Without the lock: it may be the program's turn. To any thread: this one may block it. */
@@ -350,12 +341,12 @@ int blz__signals_enter(int signal, uint64_t kind, uint64_t *number, uint64_t *co
 
     if (rc < 0)
         return rc;
-    blz__lock_acquire(&table.lock);
+    blz__lock_acquire(&table()->lock);
     rc = open_set(&set, count, unseen);
-    *number = table.number;
+    *number = table()->number;
     if (rc == 0 && is_first(&set))
-        notice_ring(&blz__signals);
-    blz__lock_release(&table.lock);
+        notice_ring(blz__signals());
+    blz__lock_release(&table()->lock);
     raise_again(&set, unseen);
     return rc;
 }
@@ -366,16 +357,16 @@ void blz__signals_leave(int signal, uint64_t kind)
     blz__thread herald = {0};
     bool unseen[NR_STOPS], last;
 
-    blz__lock_acquire(&table.lock);
+    blz__lock_acquire(&table()->lock);
     prepare_to_leave(&set);
     drop_users(&set, set.nr);
     close_words(&set, unseen);
-    last = --table.nr_open == 0;
+    last = --table()->nr_open == 0;
     if (last) {
-        herald = table.herald;
-        blz__notice_end_herald(&blz__signals);
+        herald = table()->herald;
+        blz__notice_end_herald(blz__signals());
     }
-    blz__lock_release(&table.lock);
+    blz__lock_release(&table()->lock);
     if (last)
         blz__thread_join(herald);
     raise_again(&set, unseen);

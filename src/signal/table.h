@@ -3,10 +3,14 @@
 #ifndef BLZ_SIGNAL_TABLE_H
 #define BLZ_SIGNAL_TABLE_H
 
+#include "base/shared.h"
 #include "signal/notice.h"
 
 /* What all subscriptions of this process use. */
-extern signal_notice blz__signals;
+static inline signal_notice *blz__signals(void)
+{
+    return &blz__shared()->signals.notice;
+}
 
 /*
  * One more subscription: to a signal (kind SLOT_PLAIN), or to those that ask to stop (SLOT_STOP,

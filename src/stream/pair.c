@@ -23,6 +23,7 @@
 
 #include "base/assert.h"
 #include "base/alloc.h"
+#include "base/shared.h"
 #include "system/memory.h"
 
 #include <errno.h>
@@ -67,17 +68,16 @@ enum { OP_FRESH, OP_WAITS, OP_CANCELLED };
 
 /* ---- slots ---- */
 
-static struct {
-    struct pair_slot *returned; /* atomic */
-    blz__lock lock;
-    struct pair_slot *stock;
-} slots;
+static struct pair_slots *slots(void)
+{
+    return &blz__shared()->pair_slots;
+}
 
 static void return_slot(struct pair_slot *slot)
 {
-    slot->next = blz__load(&slots.returned, RELAXED);
+    slot->next = blz__load(&slots()->returned, RELAXED);
     /* release: pairs with the acquire in take_free_slot */
-    while (!blz__cas_weak(&slots.returned, &slot->next, slot, RELEASE, RELAXED))
+    while (!blz__cas_weak(&slots()->returned, &slot->next, slot, RELEASE, RELAXED))
         ;
 }
 
@@ -86,14 +86,14 @@ static struct pair_slot *take_free_slot(void)
 {
     struct pair_slot *slot;
 
-    if (!blz__lock_try(&slots.lock))
+    if (!blz__lock_try(&slots()->lock))
         return NULL;
-    if (!slots.stock)
-        slots.stock = blz__swap(&slots.returned, (struct pair_slot *)NULL, ACQUIRE);
-    slot = slots.stock;
+    if (!slots()->stock)
+        slots()->stock = blz__swap(&slots()->returned, (struct pair_slot *)NULL, ACQUIRE);
+    slot = slots()->stock;
     if (slot)
-        slots.stock = slot->next;
-    blz__lock_release(&slots.lock);
+        slots()->stock = slot->next;
+    blz__lock_release(&slots()->lock);
     return slot;
 }
 

@@ -16,8 +16,8 @@
 
 #include <string.h>
 
-/* What `current` points to when a class has no chunk: it is always full. */
-static struct blz__chunk no_chunk;
+/* What `current` points to when a class has no chunk: it is always full, and never written. */
+static const struct blz__chunk no_chunk;
 
 /* ---- size classes ---- */
 
@@ -367,7 +367,7 @@ void blz__heap_init(blz__heap *heap, blz_rt *rt, blz__pool *pool)
     heap->rt = rt;
     heap->pool = pool;
     for (unsigned cls = 0; cls < HEAP_CLASSES; cls++)
-        heap->current[cls] = &no_chunk;
+        heap->current[cls] = (struct blz__chunk *)(uintptr_t)&no_chunk;
 }
 
 size_t blz__heap_used(blz__heap *heap, struct blz__chunk **removed)

@@ -186,6 +186,5 @@ static const struct model models[] = {
 
 int main(int argc, char **argv)
 {
-    model_thread_local(&blz__par_current, sizeof blz__par_current);
     return model_main(argc, argv, models, sizeof models / sizeof models[0]);
 }

@@ -5,6 +5,7 @@
  * out, once, whole and in order; what begins has its end; nobody touches slots that are freed, and
  * nothing of one session gets into the next.
  */
+#include "base/shared.h"
 #include "observe/trace_ring.h"
 #include "support/table.h"
 
@@ -34,7 +35,7 @@ static void open_session(uint64_t size)
 
 static void begin(uint64_t size)
 {
-    memset(&blz__trace_rings, 0, sizeof blz__trace_rings);
+    memset(blz__trace_rings(), 0, sizeof *blz__trace_rings());
     open_session(size);
 }
 
@@ -50,13 +51,13 @@ static void look_at(const trace_event *event, const char *text)
 
 static void one_round(void)
 {
-    uint32_t nr = blz__load(&blz__trace_rings.nr, ACQUIRE); /* pairs with claim, as in trace.c */
+    uint32_t nr = blz__load(&blz__trace_rings()->nr, ACQUIRE); /* pairs with claim, as in trace.c */
     char text[TRACE_TEXT];
     trace_event event;
 
     for (uint32_t i = 0; i < nr; i++) {
-        blz__plain_read(&blz__trace_rings.all[i].slots); /* and the thread's name */
-        while (blz__trace_take(&blz__trace_rings.all[i], UINT64_MAX, &event, text))
+        blz__plain_read(&blz__trace_rings()->all[i].slots); /* and the thread's name */
+        while (blz__trace_take(&blz__trace_rings()->all[i], UINT64_MAX, &event, text))
             look_at(&event, text);
     }
 }
@@ -71,7 +72,7 @@ static void close_session(void)
 
 static void all_came_out_in_order(void)
 {
-    const trace_ring *ring = &blz__trace_rings.all[0];
+    const trace_ring *ring = &blz__trace_rings()->all[0];
 
     model_assert(seen.count == said);
     model_assert(blz__load(&ring->dropped, RELAXED) == asked - said);
@@ -215,7 +216,7 @@ static void a_thread_without_a_ring_is_refused(void)
     model_join(one);
     model_join(two);
     close_session();
-    unplaced = (unsigned)blz__load(&blz__trace_rings.unplaced, RELAXED);
+    unplaced = (unsigned)blz__load(&blz__trace_rings()->unplaced, RELAXED);
     model_assert(said == 2 && seen.count == 2 && unplaced == 1);
     model_assert(seen.ids[0] != seen.ids[1]);
 }

@@ -196,7 +196,7 @@ static void fork_after_the_calm(blz_par *par, void *arg)
 static void be_solo_longer(void *arg, unsigned index)
 {
     (void)arg, (void)index;
-    worker_of(blz__par_current)->pool->solo_ticks *= 2000;
+    worker_of(blz__thread_locals()->par)->pool->solo_ticks *= 2000;
 }
 
 static void a_coarse_fork_is_found_when_the_calm_is_just_over(void **state)
@@ -219,7 +219,7 @@ static void a_coarse_fork_is_found_when_the_calm_is_just_over(void **state)
 static void be_solo_for_ever(void *arg, unsigned index)
 {
     (void)arg, (void)index;
-    worker_of(blz__par_current)->pool->solo_ticks = (uint64_t)1 << 50;
+    worker_of(blz__thread_locals()->par)->pool->solo_ticks = (uint64_t)1 << 50;
 }
 
 static int do_nothing_in_a_loop(blz_par *par, size_t begin, size_t end, void *arg)

@@ -85,7 +85,7 @@ static bool watched_less(const item *a, const item *b, call *c)
 {
     if (!c || !c->par)
         return a->key < b->key;
-    if (blz__par_current == c->par) {
+    if (blz__thread_locals()->par == c->par) {
         bool has_forked = c->par->tail > c->tail;
         c->nr_forks += has_forked;
         if (c->is_gated && has_forked)

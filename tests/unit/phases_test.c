@@ -287,7 +287,7 @@ static void signals_begin_and_hurry(void **state)
 /* The shutdown has received all that have come. */
 static void turn_until_received(blz_rt *rt, int signal)
 {
-    const signal_slot *slot = &blz__signals.slots[signal];
+    const signal_slot *slot = &blz__signals()->slots[signal];
 
     while (slot_has_come(slot, &slot->seen))
         turn_all(rt);

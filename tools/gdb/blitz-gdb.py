@@ -9,7 +9,7 @@
     blz workers               every worker: its thread, what it does, its queue
 
 They read memory and nothing else, so they work on a core file as on a live process. Everything is
-found through the debug information of the library (-g), from the variable blz__runtimes on. What
+found through the debug information of the library (-g), from the variable blz__shared_state on. What
 debug information does not have is repeated here: the bits of src/task/state.h, and the alignment of
 a chunk's header (src/task/chunk.h).
 
@@ -80,12 +80,12 @@ class Program:
     """What the commands need to know of the types; made anew for each command: files may change."""
 
     def __init__(self):
-        symbol = gdb.lookup_global_symbol("blz__runtimes")
+        symbol = gdb.lookup_global_symbol("blz__shared_state")
         if symbol is None:
             raise gdb.GdbError("No debug information of Blitz here: the program does not use it, is "
                                "not running yet, or the library was built without -g or stripped "
                                "(Debian: libblitz0.1-dbgsym has it).")
-        self.all = symbol.value()
+        self.all = symbol.value()["runtimes"]
         self.task = Layout("struct blz_task", "state", "origin", "id", "polls")
         self.future = Layout("struct blz_future", "ops", "child", "line")
         self.ops = Layout("struct blz_future_ops", "name", "file", "describe_wait")
