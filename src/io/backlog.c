@@ -11,10 +11,14 @@
  */
 #include "io/fd.h"
 
+#include "base/assert.h"
+
 static bool append_to_backlog(blz__fd *entry, uint32_t generation, blz__fd *conn)
 {
     bool open;
 
+    BLZ_ASSERT(conn != entry);
+    BLZ_ASSERT(!conn->next_in_backlog);
     blz__lock_acquire(&entry->lock);
     open = !fd_is_stale(entry, generation);
     if (open) {
@@ -38,6 +42,8 @@ static blz__fd *unchain_first(blz__fd **backlog)
 {
     blz__fd *conn = *backlog;
 
+    BLZ_ASSERT(conn);
+    BLZ_ASSERT(blz__peek(&conn->state) & FD_IN_USE);
     blz__store(backlog, conn->next_in_backlog, RELAXED); /* as in append_to_backlog */
     blz__store(&conn->next_in_backlog, (blz__fd *)NULL, RELAXED);
     return conn;

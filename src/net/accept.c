@@ -18,6 +18,8 @@
  * A connection that comes with a cancellation goes into the backlog of the listener (io/backlog.c).
  */
 #include "net/socket.h"
+
+#include "base/assert.h"
 #include "system/socket.h"
 #include "time/time.h"
 
@@ -118,6 +120,7 @@ static blz_poll begin_pause(blz_future *self, blz_cx *cx)
     blz__fd_ref *conn = io->accept.conn;
     uint32_t ms = io->accept.pause_ms;
 
+    BLZ_ASSERT(!is_pausing(self));
     pause->kind = IO_ACCEPT_PAUSE;
     pause->timer = (blz_timer){0};
     pause->listener = listener;
@@ -136,6 +139,7 @@ static bool end_pause(blz_future *self)
     struct io_pause *pause = (struct io_pause *)self;
     uint32_t next_ms = pause->pause_ms * 2;
 
+    BLZ_ASSERT(is_pausing(self));
     if (blz_timer_is_armed(&pause->timer))
         return false;
     begin_anew(self, pause->listener, pause->conn,

@@ -8,6 +8,8 @@
 
 #include "net/socket.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 
 enum { SPLIT = 0x1, READER_CLOSED = 0x2, WRITER_CLOSED = 0x4, BOTH_CLOSED = 0x6 };
@@ -19,6 +21,8 @@ static uintptr_t halves_of(const blz__fd *entry)
 
 static void set_halves(blz__fd *entry, uintptr_t halves)
 {
+    BLZ_ASSERT(blz__lock_is_held(&entry->lock));
+    BLZ_ASSERT(!(halves & BOTH_CLOSED) || (halves & SPLIT));
     blz__store(&entry->halves, halves, RELAXED); /* backlog_is_empty may be looking: adopt */
 }
 

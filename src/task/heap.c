@@ -82,7 +82,6 @@ static void cursors_leave(blz__heap *heap, const struct blz__chunk *chunk)
 static void chunk_remove(blz__heap *heap, struct blz__chunk *chunk, struct blz__chunk **removed)
 {
     BLZ_ASSERT(chunk->heap == heap);
-    BLZ_ASSERT(!chunk->listed);
     blz__lock_acquire(&heap->walk_lock);
     cursors_leave(heap, chunk);
     if (chunk->prev_all)
