@@ -2,10 +2,10 @@
 /*
  * An operation that is prepared and not awaited: nothing is written.
  *
- * gcc -O0:   warning: ignoring return value of .blz_tcp_write_all. declared with attribute gcc -O2:
- * warning: ignoring return value of .blz_tcp_write_all. declared with attribute clang -O0: warning:
- * ignoring return value of function declared with 'warn_unused_result' attribute clang -O2:
- * warning: ignoring return value of function declared with 'warn_unused_result' attribute
+ * gcc -O0:   warning: ignoring return value of .blz_tcp_write_all. declared with attribute
+ * gcc -O2:   warning: ignoring return value of .blz_tcp_write_all. declared with attribute
+ * clang -O0: warning: ignoring return value of function declared with 'warn_unused_result'
+ * clang -O2: warning: ignoring return value of function declared with 'warn_unused_result'
  */
 #include "case.h"
 #include <blitz/tcp.h>

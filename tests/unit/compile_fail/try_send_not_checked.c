@@ -2,10 +2,10 @@
 /*
  * A message that may not have been sent: the result of try_send is not looked at.
  *
- * gcc -O0:   warning: ignoring return value of .jobs_try_send. declared with attribute gcc -O2:
- * warning: ignoring return value of .jobs_try_send. declared with attribute clang -O0: warning:
- * ignoring return value of function declared with 'warn_unused_result' attribute clang -O2:
- * warning: ignoring return value of function declared with 'warn_unused_result' attribute
+ * gcc -O0:   warning: ignoring return value of .jobs_try_send. declared with attribute
+ * gcc -O2:   warning: ignoring return value of .jobs_try_send. declared with attribute
+ * clang -O0: warning: ignoring return value of function declared with 'warn_unused_result'
+ * clang -O2: warning: ignoring return value of function declared with 'warn_unused_result'
  */
 #include "case.h"
 #include <blitz/channel.h>
