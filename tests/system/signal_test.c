@@ -3,6 +3,7 @@
 #include "conform.h"
 
 #include "base/atomic.h"
+#include "base/sanitize.h"
 #include "system/signal.h"
 #include "system/thread.h"
 
@@ -156,6 +157,7 @@ static void a_handler_is_not_interrupted_by_signals(void **state)
 
 static int ends[2];
 static int64_t was_read;
+static uint32_t reads;
 
 static void *read_a_byte(void *arg)
 {
@@ -163,6 +165,7 @@ static void *read_a_byte(void *arg)
 
     (void)arg;
     blz__signal_let_in(blz__signal_bit(SIGUSR1));
+    blz__store(&reads, 1u, RELEASE);
     was_read = read(ends[0], &byte, 1);
     return NULL;
 }
@@ -175,13 +178,16 @@ static void an_interrupted_call_goes_on(void **state)
     assert_int_equal(pipe(ends), 0);
     catch_signal(SIGUSR1, on_signal);
     assert_int_equal(pthread_create(&thread, NULL, read_a_byte, NULL), 0);
-    for (uint32_t i = 1; i <= 200; i++) {
+    while (!blz__load(&reads, ACQUIRE))
+        blz__thread_yield();
+    for (int i = 0; i < 1000; i++) { /* ThreadSanitizer has handlers wait for the end of the read */
         assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
-        until_seen(i);
+        blz__thread_yield();
     }
     assert_int_equal(write(ends[1], "", 1), 1);
     pthread_join(thread, NULL);
     assert_int_equal(was_read, 1);
+    assert_true(nr_seen() > 0);
     blz__signal_restore(SIGUSR1, &previous[SIGUSR1]);
     close(ends[0]);
     close(ends[1]);
@@ -355,6 +361,10 @@ static void a_signal_that_a_handler_raises_comes_when_it_ends(void **state)
     int status;
 
     (void)state;
+#ifdef BLZ_TSAN
+    print_message("skipped: %s: ThreadSanitizer calls handlers at moments of its own\n", __func__);
+    skip();
+#endif
     catch_signal(SIGTERM, by_default_in_handler);
     status = status_of_fork(end_in_handler);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
