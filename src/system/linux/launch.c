@@ -34,7 +34,9 @@
  */
 #ifdef BLZ_TSAN
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
-#define clone __clone
+#define CLONE __clone
+#else
+#define CLONE clone
 #endif
 
 /* Runs where the sanitizers know another thread to be. */
@@ -328,7 +330,7 @@ int blz__process_launch(const blz__process_plan *plan, blz__process *child, cons
     launch->error = 0;
     launch->first_free = first_free_of(plan);
     syscall(SYS_rt_sigprocmask, (long)SIG_SETMASK, &all, &before, (long)SIGSET_BYTES);
-    pid = clone(child_main, launch->stack + STACK_SIZE, flags, launch, &pidfd);
+    pid = CLONE(child_main, launch->stack + STACK_SIZE, flags, launch, &pidfd);
     pid = pid < 0 ? -errno : pid;
     syscall(SYS_rt_sigprocmask, (long)SIG_SETMASK, &before, NULL, (long)SIGSET_BYTES);
     *child = (blz__process){pid, pidfd};
