@@ -17,12 +17,12 @@ static bool append_to_backlog(blz__fd *entry, uint32_t generation, blz__fd *conn
 {
     bool open;
 
-    BLZ_ASSERT(conn != entry);
-    BLZ_ASSERT(!conn->next_in_backlog);
     blz__lock_acquire(&entry->lock);
-    open = !fd_is_stale(entry, generation);
+    open = !fd_is_stale(entry, generation); /* if it is, the entry may be that of `conn` by now */
     if (open) {
         blz__fd **end = &entry->backlog;
+        BLZ_ASSERT(conn != entry);
+        BLZ_ASSERT(!conn->next_in_backlog);
         while (*end)
             end = &(*end)->next_in_backlog;
         blz__store(end, conn, RELAXED); /* backlog_is_empty looks without the lock */

@@ -179,12 +179,17 @@ static void tell_watchers(blz_rt *rt)
     } while (hook);
 }
 
-/* All threads have gone: nothing moves any more. */
+/*
+ * All threads of the runtime have gone. Others may still let go of tasks that have ended: what they
+ * free goes to the foreign heap, under its lock.
+ */
 static void check_at_rest(blz_rt *rt)
 {
     BLZ_ASSERT_VALID(blz__idle_check(&rt->idle));
     BLZ_ASSERT_VALID(blz__task_list_check(&rt->inject.list));
+    blz__lock_acquire(&rt->inject.lock);
     BLZ_ASSERT_VALID(blz__heap_check(&rt->foreign_heap));
+    blz__lock_release(&rt->inject.lock);
     for (uint32_t i = 0; i < rt->nr_workers; i++) {
         BLZ_ASSERT_VALID(blz__runq_check(&rt->workers[i].ring));
         BLZ_ASSERT_VALID(blz__wheel_check(&rt->workers[i].wheel));

@@ -36,7 +36,7 @@ static void report_self(void *arg)
     blz__thread_stack(&r->low, &r->size);
     blz__thread_name(r->name, sizeof r->name);
     r->blocks_signals = all_signals_are_blocked();
-    r->ran = true;
+    blz__store(&r->ran, true, RELEASE);
 }
 
 static struct report run_thread(size_t stack_size, const char *name)
