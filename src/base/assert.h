@@ -6,7 +6,8 @@
  *     BLZ_ASSERT(blz__lock_is_held(&entry->lock));
  *
  * A condition has no side effect. It reads atomics by blz__peek, which is no step of a model: so an
- * assert adds no interleavings, and the operations that order_mutants.txt counts keep their numbers.
+ * assert adds no interleavings, and the operations that order_mutants.txt counts keep their
+ * numbers.
  *
  * What a program can do wrong is a panic in every build (base/panic.h), not an assert.
  */

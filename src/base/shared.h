@@ -2,7 +2,8 @@
 /*
  * What all runtimes, pools and threads of a process share, and that changes: all of it is here, in
  * one struct behind one function. No other file above src/system has a variable of its own that
- * lasts. So a simulated host, of which there are several in one process, can have a copy of its own.
+ * lasts. So a simulated host, of which there are several in one process, can have a copy of its
+ * own.
  *
  * Each part is defined by the folder that uses it, in a header over base alone. Two things are
  * elsewhere: variables of a thread (base/thread_locals.h), and the switches of tracepoints

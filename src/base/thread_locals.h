@@ -3,8 +3,8 @@
  * The variables of a thread: all that the library has, in one struct. A simulator and the model
  * explorer, whose threads are fibres of one thread, exchange them in one go.
  *
- * They are looked at on the fastest paths. Where the system has such a thing, they are found without
- * a call (initial-exec), at the price of a few bytes that every thread of the program has.
+ * They are looked at on the fastest paths. Where the system has such a thing, they are found
+ * without a call (initial-exec), at the price of a few bytes that every thread of the program has.
  */
 #ifndef BLZ_BASE_THREAD_LOCALS_H
 #define BLZ_BASE_THREAD_LOCALS_H

@@ -22,7 +22,9 @@
 #include <blitz/future.h>
 #include <blitz/task.h>
 
-/* See waits.h. It costs an atomic operation for each reference: of the models only its own has it. */
+/*
+ * See waits.h. It costs an atomic operation for each reference: of the models only its own has it.
+ */
 #if defined(BLZ_CHECKS) && !defined(BLZ_MODEL)
 #define TASK_CHECKS_WAITS
 #endif

@@ -92,7 +92,9 @@ int64_t blz__wheel_sleep(blz__wheel *wheel);
 /* Takes one timer out, whenever it is due; NULL: there is none. [any thread but the owner] */
 blz_timer *blz__wheel_drop(blz__wheel *wheel);
 
-/* Validator (base/assert.h). [owner, without the lock; or any thread, if no other uses the wheel] */
+/*
+ * Validator (base/assert.h). [owner, without the lock; or any thread, if no other uses the wheel]
+ */
 const char *blz__wheel_check(blz__wheel *wheel);
 
 /* Whether it waits to fire. Once it does not, its memory is the owner's again. */

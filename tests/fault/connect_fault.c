@@ -59,11 +59,11 @@ struct connects {
 BLZ_ASYNC(connects)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_tcp_connect_name(
-                            &self->op, &self->conn, "name:service",
-                            &(blz_tcp_connect_options){.timeout_ns = 20 * BLZ_SEC,
-                                                       .stagger_ns = -1,
-                                                       .hints = {.resolver = {resolve, NULL}}}));
+    BLZ_AWAIT(self->rc, blz_tcp_connect_name(&self->op, &self->conn, "name:service",
+                                             &(blz_tcp_connect_options){
+                                                 .timeout_ns = 20 * BLZ_SEC,
+                                                 .stagger_ns = -1,
+                                                 .hints = {.resolver = {.resolve = resolve}}}));
     check(blz_tcp_close(&self->conn) == (self->rc == 0 ? 0 : -EBADF));
     BLZ_END(self->rc);
 }

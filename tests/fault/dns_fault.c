@@ -31,7 +31,7 @@ BLZ_ASYNC(looks)
 {
     BLZ_BEGIN;
     BLZ_AWAIT(self->rc, blz_lookup(&self->dns, &self->addrs, self->host, "80",
-                                   &(blz_lookup_hints){.resolver = {resolve, NULL}}));
+                                   &(blz_lookup_hints){.resolver = {.resolve = resolve}}));
     check(self->rc > 0 ? self->addrs.count == (size_t)self->rc : self->addrs.count == 0);
     if (self->rc > 0)
         (void)blz_addrs_interleave(&self->addrs, BLZ_ADDR_V6);

@@ -80,7 +80,7 @@ static void counted_free(void *ctx, void *ptr, size_t size, size_t align)
 
 void memory_init(struct memory *m)
 {
-    *m = (struct memory){.allocator = {counted_alloc, counted_free, m}};
+    *m = (struct memory){.allocator = {.alloc = counted_alloc, .free = counted_free, .ctx = m}};
 }
 
 void memory_fail_at(struct memory *m, int64_t n, bool all)

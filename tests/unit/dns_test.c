@@ -54,7 +54,7 @@ static int fake_resolve(void *arg, const char *host, const char *service,
 
 static blz_lookup_hints asking(struct fake *fake)
 {
-    return (blz_lookup_hints){.resolver = {fake_resolve, fake}};
+    return (blz_lookup_hints){.resolver = {.resolve = fake_resolve, .arg = fake}};
 }
 
 /* ---- tasks ---- */
@@ -517,7 +517,7 @@ static void results_and_cancellations_race(void **state)
 {
     enum { AT_ONCE = 16 };
     blz_rt *rt = new_rt(&(blz_options){.workers = 2});
-    blz_lookup_hints hints = {.resolver = {quick_resolve, NULL}};
+    blz_lookup_hints hints = {.resolver = {.resolve = quick_resolve}};
     int64_t found = 0, cancelled = 0;
 
     (void)state;
