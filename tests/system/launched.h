@@ -64,6 +64,7 @@ static inline int write_fds(void)
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(dir))
             write_line(entry->d_name);
+    closedir(dir);
     return 0;
 }
 

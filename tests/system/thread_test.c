@@ -28,11 +28,11 @@ static bool all_signals_are_blocked(void)
 static void report_self(void *arg)
 {
     struct report *r = arg;
-    char local;
 
     r->self = blz__thread_self();
     r->id = blz__thread_id();
-    r->local = (uintptr_t)&local;
+    r->local =
+        (uintptr_t)__builtin_frame_address(0); /* not the address of a local: ASan moves it */
     blz__thread_stack(&r->low, &r->size);
     blz__thread_name(r->name, sizeof r->name);
     r->blocks_signals = all_signals_are_blocked();
