@@ -264,7 +264,10 @@ int blz__fd_reenter(struct io *io, blz_cx *cx)
     return rc;
 }
 
-/* The driver that it is registered with, if any, drops it. */
+/*
+ * The driver that it is registered with, if any, drops it. Without the lock only when nobody knows
+ * the descriptor any more: the home may still meet an old edge, and looks at `state`.
+ */
 static void unregister(blz__fd *entry)
 {
     if (entry->home && entry->home->ops->unregister_fd)
@@ -414,6 +417,7 @@ int blz__fd_take(blz__fd_ref *ref)
         entry->state |= FD_CLOSING;
         entry->generation++;
         entry->flags |= FD_FOREIGN;
+        unregister(entry); /* while the number still means the same */
         backlog = blz__backlog_detach(entry);
     }
     blz__lock_release(&entry->lock);

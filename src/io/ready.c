@@ -112,7 +112,6 @@ void blz__ready_unregister_fd(blz__driver *driver, blz__fd *entry)
     BLZ_ASSERT(entry->home == driver);
     BLZ_ASSERT(blz__peek(&d->registered) > 0);
     d->kernel->unwatch(d, entry);
-    entry->state &= (uint8_t)~FD_REQUESTED;
     blz__fetch_sub(&d->registered, 1u, RELAXED);
 }
 

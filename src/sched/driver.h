@@ -24,7 +24,8 @@
  *   fd             readable when poll would find something; for embedding. Or -ENOTSUP.
  *   has_pending    whether anything is in flight, so that the worker has to sleep in here.
  *   unregister_fd  the descriptor is about to be closed; drops what is known of it. Any thread,
- *                  under the lock of its entry, or by the last thread that knows it. Or NULL.
+ *                  under the lock of its entry; or by the last thread that knows it, and then
+ *                  without a change of the entry's state, at which the home may still look. Or NULL.
  *   flush_cancels  carries out the cancellations asked for so far: when it returns, the kernel
  *                  holds nothing any more on behalf of the operations concerned. Or NULL: the
  *                  kernel never holds anything.
