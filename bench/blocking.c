@@ -54,7 +54,7 @@ BLZ_ASYNC(blocking_all)
     self->ops = malloc(self->run->n * sizeof *self->ops);
     bench_check(self->ops ? 0 : -ENOMEM, "operations");
     for (uint64_t i = 0; i < self->run->n; i++)
-        bench_check(blz_blocking_start(&self->ops[i], NULL, nothing, NULL), "start");
+        bench_check(blz_blocking_start(&self->ops[i], nothing, NULL, NULL), "start");
     for (self->i = 0; self->i < self->run->n; self->i++)
         BLZ_AWAIT(self->rc, blz_blocking_join(&self->ops[self->i]));
     free(self->ops);

@@ -63,7 +63,7 @@ BLZ_ASYNC(file_seq)
 {
     BLZ_BEGIN;
     self->buf = memory(PIECE);
-    bench_check(blz_file_from_fd(&self->file, NULL, dup(the_file())), "from_fd");
+    bench_check(blz_file_from_fd(&self->file, dup(the_file()), NULL), "from_fd");
     bench_check(blz_file_seek(&self->file, 0, SEEK_SET), "seek");
     bench_start(self->run);
     for (self->i = 0; self->i < self->run->n; self->i++) {
@@ -135,7 +135,7 @@ struct file_random {
 BLZ_ASYNC(file_random)
 {
     BLZ_BEGIN;
-    bench_check(blz_file_from_fd(&self->file, NULL, dup(the_file())), "from_fd");
+    bench_check(blz_file_from_fd(&self->file, dup(the_file()), NULL), "from_fd");
     bench_start(self->run);
     for (int i = 0; i < IN_FLIGHT; i++)
         bench_check(BLZ_SPAWN_JOIN(&self->readers[i], file_reader, .file = &self->file,

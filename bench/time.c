@@ -51,7 +51,7 @@ BLZ_ASYNC(insert_cancel)
     for (uint64_t i = 0; i < run->n; i++) {
         blz_timer_init(&timers[i], do_nothing, NULL);
         int64_t ms = (int64_t)(1000 + next_random(&random) % 59000);
-        bench_check(blz_timer_start(&timers[i], NULL, base + ms * BLZ_MSEC), "start");
+        bench_check(blz_timer_start(&timers[i], base + ms * BLZ_MSEC, NULL), "start");
     }
     inserted = wall_now() - run->wall_start;
     for (uint64_t i = 0; i < run->n; i++)

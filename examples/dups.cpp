@@ -66,7 +66,7 @@ template <class F> class call {
   public:
     call(const runtime &rt, F fn) : fn_(std::move(fn))
     {
-        int rc = blz_blocking_start(&op_, rt.get(), run, this);
+        int rc = blz_blocking_start(&op_, run, this, rt.get());
         if (rc < 0)
             fail(rc, "blocking call");
         started_ = true;

@@ -112,7 +112,7 @@ static int64_t begin(struct list_directory *self)
 
     if (fd < 0)
         return fd;
-    rc = blz_dir_from_fd(&self->dir, NULL, (blz_sysfd)fd);
+    rc = blz_dir_from_fd(&self->dir, (blz_sysfd)fd, NULL);
     if (rc < 0)
         close((int)fd);
     return rc;

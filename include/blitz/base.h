@@ -38,6 +38,9 @@
 #define BLZ_MSEC ((int64_t)1000000)
 #define BLZ_SEC  ((int64_t)1000000000)
 
+/* An instant that is never reached; a duration without end, and a limit that is none. */
+#define BLZ_NEVER INT64_MAX
+
 BLZ_BEGIN_DECLS
 
 /*

@@ -73,8 +73,8 @@ BLZ_API BLZ_NODISCARD blz_future *blz_blocking(blz_blocking_op *op, int64_t (*fn
  * no runtime given and none on this thread; -EOWNERDEAD: in a forked child; -ENOMEM, -EAGAIN or
  * another error of the system: no thread can be started. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_blocking_start(blz_blocking_op *op, blz_rt *rt,
-                                             int64_t (*fn)(void *arg), void *arg);
+BLZ_API BLZ_NODISCARD int blz_blocking_start(blz_blocking_op *op, int64_t (*fn)(void *arg),
+                                             void *arg, blz_rt *rt);
 
 /*
  * Awaits a call that blz_blocking_start has started: gives what fn returned. Cancelled: -ECANCELED

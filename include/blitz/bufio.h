@@ -263,13 +263,18 @@ static inline bool blz_writer_put(blz_writer *writer, const void *data, size_t l
 }
 
 /*
- * Writes all of it, into the buffer or, together with what is in there, to the stream: `len`. After
- * an error, or when it is cancelled, `done` says how much of it was taken. [task]
+ * Writes all of `data`, into the buffer or, together with what is in there, to the stream: `len`.
+ * After an error, or when it is cancelled, `done` says how much was taken. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_writer_write(blz_writer *writer, const void *data,
-                                                   size_t len);
-BLZ_API BLZ_NODISCARD blz_future *blz_writer_writev(blz_writer *writer, const blz_iovec *iov,
-                                                    size_t count);
+BLZ_API BLZ_NODISCARD blz_future *blz_writer_write_all(blz_writer *writer, const void *data,
+                                                       size_t len);
+
+/*
+ * Writes all of several pieces of memory, into the buffer or to the stream: the number of bytes.
+ * After an error, or when it is cancelled, `done` says how much was taken. [task]
+ */
+BLZ_API BLZ_NODISCARD blz_future *blz_writer_writev_all(blz_writer *writer, const blz_iovec *iov,
+                                                        size_t count);
 
 /* Sends what is in the buffer, and flushes the stream: 0. [task] */
 BLZ_API BLZ_NODISCARD blz_future *blz_writer_flush(blz_writer *writer);

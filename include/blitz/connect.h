@@ -33,7 +33,7 @@ BLZ_BEGIN_DECLS
 
 /* All zero means the default. */
 typedef struct blz_tcp_connect_options {
-    int64_t timeout_ns; /* for everything, the lookup included; default: none */
+    int64_t timeout_ns; /* for everything, the lookup included; default: no limit */
     int64_t stagger_ns; /* between attempts; default 250 ms, negative: all at once */
     blz_lookup_hints hints;
     blz_tcp_options tcp; /* what it points to stays valid until the await ends */
@@ -65,7 +65,7 @@ typedef struct blz_tcp_connect_op {
 /*
  * Connects to "host:service": a name or an IP address (IPv6 in brackets), and a port or the name of
  * a service. 0 and *conn. On failure there is nothing to close: -ETIMEDOUT after `timeout_ns`
- * (0: no limit); -EINVAL: not a target; an error of the lookup (blitz/dns.h); if there were
+ * (BLZ_NEVER: no limit); -EINVAL: not a target; an error of the lookup (blitz/dns.h); if there were
  * addresses, the error of the first that could be reached, or else of the first. `target` must stay
  * until the first poll. At most 16 attempts are under way at a time; further addresses wait until
  * one of them has failed. Interruptible. [task]

@@ -46,7 +46,7 @@ typedef struct blz_console_options {
     size_t nr_pools;
     bool until_rt_ends;  /* it ends, and is freed, with `rt` */
     const char *backend; /* of its own runtime; default: as in blz_options */
-    int64_t shutdown_ns; /* blz_console_free's patience; default 10 s, negative: without end */
+    int64_t shutdown_ns; /* blz_console_free's patience; default 10 s, BLZ_NEVER: no limit */
     uint64_t reserved[3];
 } blz_console_options;
 

@@ -34,9 +34,10 @@ BLZ_BEGIN_DECLS
 
 /* All zero means the default. */
 typedef struct blz_copy_options {
-    uint64_t limit;  /* blz_copy: bytes at most; default: to the end */
-    int64_t idle_ns; /* blz_copy_both: no byte in either direction for so long ends it */
-    bool plain;      /* always through a buffer */
+    uint64_t limit; /* blz_copy: bytes at most; default: to the end */
+    /* blz_copy_both: no byte in either direction for so long ends it; default: no limit */
+    int64_t idle_ns;
+    bool plain; /* always through a buffer */
     uint64_t reserved[4];
 } blz_copy_options;
 

@@ -53,14 +53,14 @@ typedef struct blz_fd {
  * with a runtime any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_fd_attach(blz_fd *handle, blz_sysfd fd);
-BLZ_API BLZ_NODISCARD int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_fd_attach_to(blz_fd *handle, blz_sysfd fd, blz_rt *rt);
 
 /*
  * Ends the loan, before the owner closes the descriptor; *handle is none afterwards, and copies of
  * it are stale. -EBADF: was detached. [any thread]
  *
  * When this returns, nothing of Blitz will act upon what the number may mean from then on. Waits
- * that are pending end with -ECANCELED, at once if they can: a wait that was begun on this worker
+ * that are pending end with -EBADF, at once if they can: a wait that was begun on this worker
  * has no hold on the open file any more, so closing it takes effect (the other side of a connection
  * sees its end). One that was begun on another worker may hold it until that one has looked at its
  * requests, as it does after 255 polls of tasks, or 200 microseconds, or the end of a poll that
@@ -71,8 +71,8 @@ BLZ_API int blz_fd_detach(blz_fd *handle);
 /*
  * Wait until it is ready: those of `events` that are true, and BLZ_FD_ERR and BLZ_FD_HUP. Readiness
  * is a level, and a hint: try the call, and wait again if it would block. Any number of waits, by
- * any number of tasks, may be in flight; one that is ready wakes all of them. -EBADF: stale, or
- * closed behind our back; -ECANCELED: detached. Interruptible. [task]
+ * any number of tasks, may be in flight; one that is ready wakes all of them. -EBADF: stale,
+ * detached meanwhile, or closed behind our back. Interruptible. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_fd_ready(blz_io *io, const blz_fd *handle, unsigned events);
 BLZ_API BLZ_NODISCARD blz_future *blz_fd_readable(blz_io *io, const blz_fd *handle);

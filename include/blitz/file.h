@@ -118,7 +118,7 @@ BLZ_API int blz_file_close(blz_file *file);
  * now on (`rt` NULL: this thread's). -EINVAL: a pipe or a socket; -EBADF; -ENXIO: no runtime;
  * -ENOMEM. On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_file_from_fd(blz_file *file, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_file_from_fd(blz_file *file, blz_sysfd fd, blz_rt *rt);
 
 /*
  * Gives the descriptor, which the caller closes; *file is none afterwards. -EBUSY: operations are
@@ -184,6 +184,13 @@ BLZ_API BLZ_NODISCARD blz_future *blz_file_write_all(blz_io *io, const blz_file 
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_file_writev(blz_io *io, const blz_file *file,
                                                   const blz_iovec *iov, size_t count);
+
+/*
+ * Writes all of several pieces of memory, which stay valid, as does the array, until the future is
+ * ready: the number of bytes. After an error op->done says how far it came. [task]
+ */
+BLZ_API BLZ_NODISCARD blz_future *blz_file_writev_all(blz_stream_op *op, const blz_file *file,
+                                                      const blz_iovec *iov, size_t count);
 
 /*
  * Writes some of it at an offset: the number of bytes, which may be less than `len`. A file that

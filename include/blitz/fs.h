@@ -39,7 +39,7 @@
 
 BLZ_BEGIN_DECLS
 
-/* One operation. Lives in the caller's frame; needs no initialisation. */
+/* One operation. Lives in the frame of the caller. */
 typedef struct blz_fs_op {
     blz_future future;
     blz_blocking_op call;
@@ -215,7 +215,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_dir_next(blz_fs_op *op, blz_dir *dir, blz_
  * NULL: this thread's). 0; -ENOTDIR, -EBADF; -ENXIO: no runtime; -ENOMEM. On failure it is still
  * the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_dir_from_fd(blz_dir *dir, blz_sysfd fd, blz_rt *rt);
 
 /*
  * Closes a directory; not while an operation is in flight. To close none does nothing. [any thread]

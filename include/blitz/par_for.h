@@ -160,12 +160,12 @@ typedef int (*blz_par_map_fn)(void *out, const void *in, void *arg);
  * equal. A size of 0 is allowed: all have the same address then. After an error some are done.
  * [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_map(blz_par *par, void *out, size_t out_size, const void *in,
-                                      size_t in_size, size_t n, blz_par_map_fn fn, void *arg,
+BLZ_API BLZ_NODISCARD int blz_par_map(blz_par *par, void *out, const void *in, size_t n,
+                                      size_t out_size, size_t in_size, blz_par_map_fn fn, void *arg,
                                       const blz_par_options *options);
 
 /* Copies *value into each of the n elements of that size in bytes. [in a computation] */
-BLZ_API BLZ_NODISCARD int blz_par_fill(blz_par *par, void *out, size_t size, size_t n,
+BLZ_API BLZ_NODISCARD int blz_par_fill(blz_par *par, void *out, size_t n, size_t size,
                                        const void *value, const blz_par_options *options);
 
 /*
@@ -203,7 +203,7 @@ BLZ_API BLZ_NODISCARD int blz_par_fill(blz_par *par, void *out, size_t size, siz
  * blz_par_chunks(n, size) of them, and in the body
  *
  *     for (size_t c = begin; c < end; c++)
- *         sum[c] = sum_of(v + blz_par_chunk_begin(c, size), v + blz_par_chunk_end(c, size, n));
+ *         sum[c] = sum_of(v + blz_par_chunk_begin(c, size), v + blz_par_chunk_end(c, n, size));
  */
 static inline size_t blz_par_chunks(size_t n, size_t size)
 {
@@ -217,7 +217,7 @@ static inline size_t blz_par_chunk_begin(size_t chunk, size_t size)
 }
 
 /* Where a chunk ends: behind its last element. */
-static inline size_t blz_par_chunk_end(size_t chunk, size_t size, size_t n)
+static inline size_t blz_par_chunk_end(size_t chunk, size_t n, size_t size)
 {
     return n - chunk * size < size ? n : (chunk + 1) * size;
 }

@@ -183,10 +183,10 @@ typedef int (*blz_par_compare_fn)(const void *a, const void *b, void *arg);
  * Finds the smallest (greatest) of n elements of that size in bytes, of equal ones the first: 0 and
  * *index, which is n if there is no element; or the error of the cancellation. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_min(blz_par *par, const void *base, size_t size, size_t n,
+BLZ_API BLZ_NODISCARD int blz_par_min(blz_par *par, const void *base, size_t n, size_t size,
                                       blz_par_compare_fn compare, void *arg, size_t *index,
                                       const blz_par_options *options);
-BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t size, size_t n,
+BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t n, size_t size,
                                       blz_par_compare_fn compare, void *arg, size_t *index,
                                       const blz_par_options *options);
 

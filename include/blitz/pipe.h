@@ -60,7 +60,7 @@ BLZ_API BLZ_NODISCARD int blz_pipe_open(blz_pipe *pipe, const char *path, int ho
  * thread's), which closes it from now on: 0. -EINVAL: a regular file or a directory, for which
  * there is nothing to wait. On failure it is still the caller's.
  */
-BLZ_API BLZ_NODISCARD int blz_pipe_from_fd(blz_pipe *pipe, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_pipe_from_fd(blz_pipe *pipe, blz_sysfd fd, blz_rt *rt);
 
 /*
  * Gives the descriptor, which the caller closes; *pipe is none afterwards. -EBUSY: an operation is
@@ -118,6 +118,13 @@ BLZ_API BLZ_NODISCARD blz_future *blz_pipe_write_all(blz_io *io, const blz_pipe 
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_pipe_writev(blz_io *io, const blz_pipe *pipe,
                                                   const blz_iovec *iov, size_t count);
+
+/*
+ * Writes all of several pieces of memory, which stay valid, as does the array, until the future is
+ * ready: the number of bytes. After an error op->done says how far it came. [task]
+ */
+BLZ_API BLZ_NODISCARD blz_future *blz_pipe_writev_all(blz_stream_op *op, const blz_pipe *pipe,
+                                                      const blz_iovec *iov, size_t count);
 
 /*
  * Awaits that it can be read (BLZ_READABLE) or written (BLZ_WRITABLE): gives those that are true.

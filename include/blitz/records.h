@@ -80,7 +80,7 @@ BLZ_API blz_view blz_records_rest(const blz_records *records);
 
 /* ---- Writing ---- */
 
-/* What goes around one record while it is being written. Needs no initialisation. */
+/* What goes around one record while it is being written. */
 typedef struct blz_record_op {
     blz_future future;
     blz_envelope envelope;

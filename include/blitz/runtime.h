@@ -59,7 +59,7 @@ typedef struct blz_options {
     void (*on_stuck)(void *arg, const blz_stuck *stuck);
     void *hook_arg;
 
-    int64_t watchdog_ns; /* BLZ_WATCHDOG_MS; default 25 ms, negative: no watchdog */
+    int64_t watchdog_ns; /* BLZ_WATCHDOG_MS; default 25 ms, BLZ_NEVER: no watchdog */
     int observe;         /* BLZ_OBSERVE=full */
     bool disable_stealing;
     bool disable_lifo;
@@ -67,7 +67,7 @@ typedef struct blz_options {
     unsigned event_interval;  /* polls between looks at the I/O driver; default 255 */
     unsigned budget;          /* operations in one poll of a task; default 128 */
     uint64_t seed;            /* BLZ_SEED; of the choice of victims; default: random */
-    int64_t shutdown_ns;      /* blz_rt_free's patience; default 10 s, negative: without end */
+    int64_t shutdown_ns;      /* blz_rt_free's patience; default 10 s, BLZ_NEVER: no limit */
 
     const char *backend; /* BLZ_BACKEND: io_uring, epoll, poll; default: the best that works */
     unsigned max_io_completions; /* taken from the kernel at a time; default: the backend's */
@@ -85,7 +85,7 @@ typedef struct blz_options {
     /* Threads for the program's blocking work (blitz/blocking.h); default 512. Name lookups and
      * file operations have threads of their own, up to 32 and 128, but not more than this. */
     unsigned max_blocking_threads;
-    int64_t blocking_keep_alive_ns; /* when idle ones end; default 10 s, negative: they stay */
+    int64_t blocking_keep_alive_ns; /* when idle ones end; default 10 s, BLZ_NEVER: they stay */
     uint64_t reserved[4];
 } blz_options;
 
@@ -97,7 +97,7 @@ BLZ_API BLZ_NODISCARD int blz_rt_new(blz_rt **rt, const blz_options *options);
 
 /*
  * Shuts down: new tasks are refused, all tasks are cancelled and run to their end until `grace_ns`
- * has passed (negative: without limit); then shields are overridden, for a second time as long.
+ * has passed (BLZ_NEVER: no limit); then shields are overridden, for a second time as long.
  * After the tasks the blocking pool: jobs that are queued there are cancelled, jobs that run have
  * as much time once more. 0; -ETIMEDOUT: tasks (they are in the dump) or jobs did not end even so;
  * -EDEADLK on a worker or in a job; -EOWNERDEAD: in a forked child. May be called again. [any

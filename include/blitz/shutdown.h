@@ -109,7 +109,7 @@ typedef struct blz_shutdown_report {
 typedef struct blz_shutdown_options {
     int signals[BLZ_SHUTDOWN_SIGNALS]; /* of <signal.h>; default SIGINT and SIGTERM */
     bool no_signals;                   /* none does */
-    /* Time for each phase; negative: without limit; BLZ_NO_PHASE: the next begins in its place. */
+    /* Time for each phase; BLZ_NEVER: no limit; BLZ_NO_PHASE: the next begins in its place. */
     int64_t stop_ns;   /* default 5 s */
     int64_t drain_ns;  /* default 30 s */
     int64_t cancel_ns; /* default 10 s */

@@ -90,7 +90,7 @@ BLZ_API int blz_stream_fd(const blz_stream *stream);
 
 /*
  * The future of the operations that take several steps. `done` is the number of bytes moved,
- * whatever the result. `io` may be used for the operations above, in between. All zero at first.
+ * whatever the result. `io` may be used for the operations above, in between.
  */
 typedef struct blz_stream_op {
     blz_future future;
@@ -115,6 +115,11 @@ BLZ_API BLZ_NODISCARD blz_future *blz_stream_read_exact(blz_stream_op *op, const
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_write_all(blz_stream_op *op, const blz_stream *stream,
                                                        const void *buf, size_t len);
+
+/*
+ * Writes all of several pieces of memory, which stay valid, as does the array, until the future is
+ * ready: the number of bytes. After an error op->done says how far it came.
+ */
 BLZ_API BLZ_NODISCARD blz_future *blz_stream_writev_all(blz_stream_op *op, const blz_stream *stream,
                                                         const blz_iovec *iov, size_t count);
 
@@ -124,8 +129,8 @@ BLZ_API BLZ_NODISCARD blz_future *blz_stream_writev_all(blz_stream_op *op, const
  * Two streams that are connected: what is written to one is read from the other, both ways. Up to
  * `capacity` bytes (0: 64 KiB) are on their way in each direction; then writing waits. When an end
  * is closed the other one reads what is left and then the end, and writing gives -EPIPE; what is in
- * flight on the end itself gives -ECANCELED. An end that has been closed gives -EBADF, and so does
- * every copy of it, for good. The memory is from malloc, or `allocator`, which is copied; it goes
+ * flight on the end itself gives -EBADF, and so does every later operation on it and on its copies,
+ * for good. The memory is from malloc, or `allocator`, which is copied; it goes
  * when both ends have been closed, but for 32 bytes, which later pairs use again. They belong to no
  * runtime: tasks of different ones may talk, and threads (blz_wait). Interruptible.
  * 0 or -ENOMEM. [any thread]

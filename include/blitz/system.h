@@ -4,7 +4,7 @@
  * system.
  *
  *     blz_sysfd fd = accept(listener, NULL, NULL);
- *     self->rc = blz_tcp_from_fd(&self->conn, NULL, fd);
+ *     self->rc = blz_tcp_from_fd(&self->conn, fd, NULL);
  */
 #ifndef BLITZ_SYSTEM_H
 #define BLITZ_SYSTEM_H

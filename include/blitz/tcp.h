@@ -25,7 +25,7 @@
  *
  * One read and one write may be in flight on a connection at a time, by one task or by two; a
  * second one in the same direction gives -EBUSY. Closing is immediate: what is in flight ends with
- * -ECANCELED. All operations are interruptible.
+ * -EBADF. All operations are interruptible.
  *
  * Errors that every function may give: -EBADF: the handle is empty, or its socket is closed; and
  * errors of the system, such as -ECONNRESET, -ETIMEDOUT, -ENOBUFS. Functions that await also give
@@ -116,8 +116,8 @@ BLZ_API int blz_tcp_listener_get(const blz_tcp_listener *listener, blz_opt optio
  * accepts, and the end of the runtime does not end it for them. -EINVAL: it does not listen, or is
  * no TCP socket. On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt,
-                                                   blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_sysfd fd,
+                                                   blz_rt *rt);
 
 /*
  * Gives the descriptor, which the caller closes; *listener is none afterwards. -EBUSY: an accept
@@ -142,8 +142,8 @@ BLZ_API BLZ_NODISCARD int64_t blz_tcp_listener_into_fd(blz_tcp_listener *listene
  * Without, and on the other systems, one worker does. on_conn must not block. The connection is
  * its; but if it gives a negative value the connection is closed, and serving goes on.
  *
- * Ends with -ECANCELED when it is cancelled or the listener is closed, after the last call of
- * on_conn; -EBADF: was closed already; or what the system says when it cannot accept at all.
+ * Ends with -ECANCELED when it is cancelled, with -EBADF when the listener is closed, in both cases
+ * after the last call of on_conn; or with what the system says when it cannot accept at all.
  * Connections that wait to be accepted by then are kept for the next accept. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_serve(blz_serve_op *op, const blz_tcp_listener *listener,
@@ -179,7 +179,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn
  * from now on. It may be put into non-blocking mode. -EINVAL: no TCP socket, or one that listens.
  * On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_tcp_from_fd(blz_tcp *conn, blz_sysfd fd, blz_rt *rt);
 
 /*
  * Gives the descriptor, which the caller closes; *conn is none afterwards. -EBUSY: an operation is
@@ -237,6 +237,13 @@ BLZ_API BLZ_NODISCARD blz_future *blz_tcp_write_all(blz_io *io, const blz_tcp *c
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_writev(blz_io *io, const blz_tcp *conn,
                                                  const blz_iovec *iov, size_t count);
+
+/*
+ * Writes all of several pieces of memory, which stay valid, as does the array, until the future is
+ * ready: the number of bytes. After an error op->done says how far it came. [task]
+ */
+BLZ_API BLZ_NODISCARD blz_future *blz_tcp_writev_all(blz_stream_op *op, const blz_tcp *conn,
+                                                     const blz_iovec *iov, size_t count);
 
 /*
  * Sends a part of a file: `len` bytes from `offset`, or fewer if it ends before; `len` SIZE_MAX:

@@ -18,6 +18,11 @@
  * Instants and durations are int64_t nanoseconds of the monotonic clock. Sums saturate
  * (blz_time_add): an instant of INT64_MAX is never reached, and no duration is too long.
  *
+ * One rule holds for every limit, timeout and grace period that a function takes: BLZ_NEVER means
+ * no limit; zero and everything below means that the time has passed already. In options structs,
+ * where all zero means the default, 0 is the default, BLZ_NEVER no limit, and a negative value
+ * no time at all.
+ *
  * Timers have a resolution of one millisecond and round up: nothing here ever ends early. The clock
  * of a runtime can be a virtual one, for tests (blz_options.test_clock, below).
  */
@@ -34,9 +39,6 @@ BLZ_BEGIN_DECLS
 #define BLZ_MINUTE (60 * BLZ_SEC)
 #define BLZ_HOUR   (60 * BLZ_MINUTE)
 #define BLZ_DAY    (24 * BLZ_HOUR)
-
-/* An instant that is never reached; a duration without end. */
-#define BLZ_NEVER INT64_MAX
 
 /*
  * The time now, of the clock of this thread's runtime (virtual if that is); on other threads of the
@@ -143,7 +145,7 @@ BLZ_API void blz_timer_init(blz_timer *timer, void (*fn)(void *arg), void *arg);
  * -EOWNERDEAD: in a forked child. A timer that is still armed when the runtime is freed is dropped
  * without a call. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_timer_start(blz_timer *timer, blz_rt *rt, int64_t deadline_ns);
+BLZ_API BLZ_NODISCARD int blz_timer_start(blz_timer *timer, int64_t deadline_ns, blz_rt *rt);
 
 /*
  * Disarms the timer. True: it will not fire. False: it was not armed, or has fired: the call has
@@ -166,7 +168,7 @@ BLZ_API bool blz_timer_is_armed(const blz_timer *timer);
  * cancels and frees it. It may be called by the timer's callback, and after the runtime has been
  * freed. [any thread, but not while another one starts it or frees the runtime]
  */
-BLZ_API blz_timer *blz_timer_new(blz_rt *rt, void (*fn)(void *arg), void *arg);
+BLZ_API blz_timer *blz_timer_new(void (*fn)(void *arg), void *arg, blz_rt *rt);
 BLZ_API void blz_timer_free(blz_timer *timer);
 
 /*

@@ -80,7 +80,7 @@ BLZ_API BLZ_NODISCARD int blz_udp_bind_with(blz_udp *udp, const blz_addr *addr,
 BLZ_API BLZ_NODISCARD int blz_udp_connect(const blz_udp *udp, const blz_addr *addr);
 
 /*
- * Closes the socket; *udp is none afterwards. What is in flight ends with -ECANCELED. 0; -EBADF: it
+ * Closes the socket; *udp is none afterwards. What is in flight ends with -EBADF. 0; -EBADF: it
  * is closed.
  */
 BLZ_API int blz_udp_close(blz_udp *udp);
@@ -89,7 +89,7 @@ BLZ_API int blz_udp_close(blz_udp *udp);
  * Takes over a descriptor for the runtime `rt` (NULL: this thread's), which closes it from now on.
  * 0; -EINVAL: no UDP socket. On failure it is still the caller's.
  */
-BLZ_API BLZ_NODISCARD int blz_udp_from_fd(blz_udp *udp, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_udp_from_fd(blz_udp *udp, blz_sysfd fd, blz_rt *rt);
 
 /*
  * Gives the descriptor, which the caller closes; *udp is none afterwards. -EBUSY: an operation is

@@ -93,8 +93,8 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_accept(blz_io *io, const blz_unix_lis
  * workers. The connection belongs to on_conn. But if it gives a negative value the connection is
  * closed, and serving goes on.
  *
- * Ends with -ECANCELED when it is cancelled or the listener is closed, after the last call of
- * on_conn; -EBADF: was closed already; or what the system says when it cannot accept at all.
+ * Ends with -ECANCELED when it is cancelled, with -EBADF when the listener is closed, in both cases
+ * after the last call of on_conn; or with what the system says when it cannot accept at all.
  * Connections that wait to be accepted by then are kept for the next accept. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_serve(blz_serve_op *op,
@@ -116,8 +116,8 @@ BLZ_API int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *
  * thread's), which closes it from now on. It is put into non-blocking mode. -EINVAL: it does not
  * listen, or is no Unix socket. On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt,
-                                                    blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_sysfd fd,
+                                                    blz_rt *rt);
 
 /*
  * Gives the descriptor, which the caller closes; *listener is none afterwards. -EBUSY: an accept
@@ -168,7 +168,7 @@ BLZ_API BLZ_NODISCARD int blz_unix_pair(blz_unix *a, blz_unix *b, blz_rt *rt);
  * from now on. It may be put into non-blocking mode. -EINVAL: no Unix stream socket, or one that
  * listens. On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_unix_from_fd(blz_unix *conn, blz_sysfd fd, blz_rt *rt);
 
 /*
  * Gives the descriptor, which the caller closes; *conn is none afterwards. -EBUSY: an operation is
@@ -228,6 +228,13 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_write_all(blz_io *io, const blz_unix 
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_writev(blz_io *io, const blz_unix *conn,
                                                   const blz_iovec *iov, size_t count);
+
+/*
+ * Writes all of several pieces of memory, which stay valid, as does the array, until the future is
+ * ready: the number of bytes. After an error op->done says how far it came. [task]
+ */
+BLZ_API BLZ_NODISCARD blz_future *blz_unix_writev_all(blz_stream_op *op, const blz_unix *conn,
+                                                      const blz_iovec *iov, size_t count);
 
 /*
  * Awaits that a read (BLZ_READABLE) or a write (BLZ_WRITABLE), or one of both, would not wait:
@@ -340,7 +347,7 @@ BLZ_API BLZ_NODISCARD int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram 
  * Takes over a descriptor for the runtime `rt` (NULL: this thread's), which closes it from now on.
  * -EINVAL: no datagram socket of this kind. On failure it is still the caller's. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, blz_sysfd fd);
+BLZ_API BLZ_NODISCARD int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_sysfd fd, blz_rt *rt);
 
 /* Gives the descriptor, which the caller closes. -EBUSY: an operation is in flight. [any thread] */
 BLZ_API BLZ_NODISCARD int64_t blz_unix_dgram_into_fd(blz_unix_dgram *dgram);

@@ -58,7 +58,9 @@ static bool spin(const sleeper *me, int64_t until_ns)
 
 static int64_t deadline_after(int64_t now_ns, int64_t ns)
 {
-    return ns < 0 || ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + ns;
+    if (ns <= 0)
+        return now_ns;
+    return ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + ns;
 }
 
 /* Returns when the word has been written, or at the deadline. */

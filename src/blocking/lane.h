@@ -51,7 +51,7 @@ typedef struct sleeper {
 typedef struct lane_config {
     blz_rt *rt;
     uint32_t eager;        /* as many idle threads are called at once, if there are jobs */
-    int64_t keep_alive_ns; /* negative: idle threads stay */
+    int64_t keep_alive_ns; /* BLZ_NEVER: idle threads stay */
     size_t stack_size;
     char thread_name[16];
 } lane_config;

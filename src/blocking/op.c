@@ -177,7 +177,7 @@ blz_future *blz_blocking(blz_blocking_op *op, int64_t (*fn)(void *arg), void *ar
 
 /* ---- in two steps, and for threads ---- */
 
-int blz_blocking_start(blz_blocking_op *op, blz_rt *rt, int64_t (*fn)(void *arg), void *arg)
+int blz_blocking_start(blz_blocking_op *op, int64_t (*fn)(void *arg), void *arg, blz_rt *rt)
 {
     int rc = blz__blocking_door(&rt);
 
@@ -220,6 +220,6 @@ int64_t blz_blocking_run(blz_rt *rt, int64_t (*fn)(void *arg), void *arg)
 
     if (rt ? !blz__sched_may_block(rt) : blz__sched_on_worker())
         return -EDEADLK;
-    rc = blz_blocking_start(&op, rt, fn, arg);
+    rc = blz_blocking_start(&op, fn, arg, rt);
     return rc < 0 ? rc : blz_blocking_wait(&op);
 }

@@ -157,7 +157,7 @@ static int open_runtime(blz_console *console, const blz_console_options *options
                                                    .allocator = &console->allocator,
                                                    .backend = options->backend,
                                                    .shutdown_ns = options->shutdown_ns,
-                                                   .watchdog_ns = -1});
+                                                   .watchdog_ns = BLZ_NEVER});
 }
 
 static int spawn_server(blz_console *console)

@@ -47,7 +47,7 @@ static int adopt_listener(blz_console *console, blz_sysfd fd)
 
     if (rc < 0)
         return rc;
-    rc = blz_unix_listener_from_fd(&console->unix_, console->rt, fd);
+    rc = blz_unix_listener_from_fd(&console->unix_, fd, console->rt);
     if (rc < 0)
         blz__socket_remove_file(&console->addr, &console->socket_file);
     else

@@ -75,7 +75,7 @@ blz_future *blz_dir_open(blz_fs_op *op, blz_dir *dir, const char *path)
     return &op->future;
 }
 
-int blz_dir_from_fd(blz_dir *dir, blz_rt *rt, blz_sysfd fd)
+int blz_dir_from_fd(blz_dir *dir, blz_sysfd fd, blz_rt *rt)
 {
     blz_metadata about;
     int rc;

@@ -113,7 +113,7 @@ int blz_file_close(blz_file *file)
 
 /* ---- from elsewhere ---- */
 
-int blz_file_from_fd(blz_file *file, blz_rt *rt, blz_sysfd fd)
+int blz_file_from_fd(blz_file *file, blz_sysfd fd, blz_rt *rt)
 {
     blz_metadata about;
     int rc = blz__file_metadata(fd, &about);

@@ -257,7 +257,7 @@ int blz__fd_reenter(struct io *io, blz_cx *cx)
 
     blz__lock_acquire(&entry->lock);
     if (entry->state & FD_CLOSING)
-        rc = -ECANCELED;
+        rc = -EBADF;
     else
         blz__op_begin(&io->op, cx);
     blz__lock_release(&entry->lock);

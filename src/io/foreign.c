@@ -31,7 +31,7 @@ static blz__fd_ref ref_of(const blz_fd *handle)
 
 /* ---- attaching ---- */
 
-int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, blz_sysfd fd)
+int blz_fd_attach_to(blz_fd *handle, blz_sysfd fd, blz_rt *rt)
 {
     blz__fd_ref ref;
     int rc;
@@ -47,7 +47,7 @@ int blz_fd_attach_to(blz_fd *handle, blz_rt *rt, blz_sysfd fd)
 
 int blz_fd_attach(blz_fd *handle, blz_sysfd fd)
 {
-    return blz_fd_attach_to(handle, blz_rt_current(), fd);
+    return blz_fd_attach_to(handle, fd, blz_rt_current());
 }
 
 int blz_fd_detach(blz_fd *handle)
@@ -66,8 +66,8 @@ static int64_t result_of(const struct io *io)
 
     if (!(io->flags & IO_STARTED))
         return result;
-    if (blz__fd_is_gone(io))
-        return -ECANCELED; /* whatever it says is of the past, or of another file */
+    if (blz__fd_is_gone(io)) /* whatever it says is of the past, or of another file */
+        return io->flags & IO_CANCELLED ? -ECANCELED : -EBADF;
     return result < 0 ? result : result & (int64_t)(io->readiness.events | BLZ_FD_ERR | BLZ_FD_HUP);
 }
 

@@ -202,8 +202,11 @@ static int64_t result_of(const struct io *io)
     return (int64_t)io->op.done;
 }
 
+/* An operation that was ended, but not by its task, was ended by the close of its descriptor. */
 static blz_poll finish(struct io *io, int64_t result)
 {
+    if (blz_unlikely(result == -ECANCELED) && !(io->flags & IO_CANCELLED))
+        result = -EBADF;
     blz__fd_leave(io);
     return blz_future_done(&io->op.future, result);
 }

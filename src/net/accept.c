@@ -179,14 +179,11 @@ static bool accept_from_backlog(blz_future *self)
 
 static blz_poll accept_poll(blz_future *self, blz_cx *cx)
 {
-    bool after_pause = false;
-
     if (is_pausing(self)) {
         if (((struct io_pause *)self)->cancelled)
             return blz_future_done(self, -ECANCELED);
         if (!end_pause(self))
             return BLZ_PENDING;
-        after_pause = true;
     }
     for (;;) {
         struct io *io = (struct io *)self;
@@ -196,8 +193,6 @@ static blz_poll accept_poll(blz_future *self, blz_cx *cx)
             return BLZ_PENDING;
         if (self->result >= 0)
             return got_connection(self, cx);
-        if (self->result == -EBADF && after_pause)
-            return blz_future_done(self, -ECANCELED); /* closed meanwhile */
         if (!is_passing_trouble(self->result) && !is_out_of_something(self->result))
             return BLZ_READY;
         if (io_was_cancelled((blz_io *)self))

@@ -256,7 +256,7 @@ blz_future *blz_tcp_connect_name(blz_tcp_connect_op *op, blz_tcp *conn, const ch
         op->options = *options;
     if (op->options.stagger_ns == 0)
         op->options.stagger_ns = DEFAULT_STAGGER;
-    if (op->options.timeout_ns == 0)
+    if (op->options.timeout_ns == 0 || op->options.timeout_ns == BLZ_NEVER)
         return &op->future;
     return blz_with_timeout(&op->limit, op->options.timeout_ns, &op->future);
 }
@@ -265,5 +265,6 @@ blz_future *blz_tcp_connect(blz_tcp_connect_op *op, blz_tcp *conn, const char *t
                             int64_t timeout_ns)
 {
     return blz_tcp_connect_name(op, conn, target,
-                                &(blz_tcp_connect_options){.timeout_ns = timeout_ns});
+                                &(blz_tcp_connect_options){.timeout_ns =
+                                                               timeout_ns > 0 ? timeout_ns : -1});
 }

@@ -148,7 +148,7 @@ int blz_tcp_listen(blz_tcp_listener *listener, const char *address)
     return rc;
 }
 
-int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_rt *rt, blz_sysfd fd)
+int blz_tcp_listener_from_fd(blz_tcp_listener *listener, blz_sysfd fd, blz_rt *rt)
 {
     *listener = (blz_tcp_listener){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(listener), rt, fd,

@@ -62,7 +62,7 @@ static bool can_be_waited_for(int kind)
     return kind != BLZ__HANDLE_FILE && kind != BLZ__HANDLE_DIRECTORY && kind != BLZ__HANDLE_DISK;
 }
 
-int blz_pipe_from_fd(blz_pipe *pipe, blz_rt *rt, blz_sysfd fd)
+int blz_pipe_from_fd(blz_pipe *pipe, blz_sysfd fd, blz_rt *rt)
 {
     int mode = mode_of(&rt), kind;
 

@@ -68,8 +68,6 @@ BLZ_ASYNC(acceptor)
     }
     if (self->socket.entry != self->listener.entry)
         blz__listener_retire(&self->socket, &self->listener);
-    if (self->rc == -EBADF)
-        self->rc = -ECANCELED; /* closed between two accepts */
     BLZ_END(self->rc);
 }
 

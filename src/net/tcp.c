@@ -125,7 +125,7 @@ blz_future *blz_tcp_connect_with(blz_io *io, blz_tcp *conn, const blz_addr *addr
     return blz__connect_init(io, &ops, conn, addr, options);
 }
 
-int blz_tcp_from_fd(blz_tcp *conn, blz_rt *rt, blz_sysfd fd)
+int blz_tcp_from_fd(blz_tcp *conn, blz_sysfd fd, blz_rt *rt)
 {
     *conn = (blz_tcp){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(conn), rt, fd,

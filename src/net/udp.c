@@ -78,7 +78,7 @@ int blz_udp_close(blz_udp *udp)
     return net_close(net_mutable_ref(udp));
 }
 
-int blz_udp_from_fd(blz_udp *udp, blz_rt *rt, blz_sysfd fd)
+int blz_udp_from_fd(blz_udp *udp, blz_sysfd fd, blz_rt *rt)
 {
     *udp = (blz_udp){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(udp), rt, fd,

@@ -79,7 +79,7 @@ int blz_unix_listener_addr(const blz_unix_listener *listener, blz_addr *addr)
     return blz__net_local_addr(net_ref(listener), addr);
 }
 
-int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_rt *rt, blz_sysfd fd)
+int blz_unix_listener_from_fd(blz_unix_listener *listener, blz_sysfd fd, blz_rt *rt)
 {
     *listener = (blz_unix_listener){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(listener), rt, fd,
@@ -176,7 +176,7 @@ int blz_unix_pair(blz_unix *a, blz_unix *b, blz_rt *rt)
     return blz__unix_pair(net_mutable_ref(a), net_mutable_ref(b), rt, BLZ__SOCKET_STREAM, 0);
 }
 
-int blz_unix_from_fd(blz_unix *conn, blz_rt *rt, blz_sysfd fd)
+int blz_unix_from_fd(blz_unix *conn, blz_sysfd fd, blz_rt *rt)
 {
     *conn = (blz_unix){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(conn), rt, fd,

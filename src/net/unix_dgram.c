@@ -57,7 +57,7 @@ int blz_unix_dgram_pair(blz_unix_dgram *a, blz_unix_dgram *b, blz_rt *rt)
                           FD_SHARED);
 }
 
-int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_rt *rt, blz_sysfd fd)
+int blz_unix_dgram_from_fd(blz_unix_dgram *dgram, blz_sysfd fd, blz_rt *rt)
 {
     *dgram = (blz_unix_dgram){NULL, 0};
     return blz__net_from_fd(net_mutable_ref(dgram), rt, fd,

@@ -49,7 +49,7 @@ static int map_range(blz_par *par, size_t begin, size_t end, void *arg)
     return rc < 0 ? rc : 0;
 }
 
-int blz_par_map(blz_par *par, void *out, size_t out_size, const void *in, size_t in_size, size_t n,
+int blz_par_map(blz_par *par, void *out, const void *in, size_t n, size_t out_size, size_t in_size,
                 blz_par_map_fn fn, void *arg, const blz_par_options *options)
 {
     mapping m = {out, in, out_size, in_size, fn, arg};
@@ -104,7 +104,7 @@ static int fill_range(blz_par *par, size_t begin, size_t end, void *arg)
     return 0;
 }
 
-int blz_par_fill(blz_par *par, void *out, size_t size, size_t n, const void *value,
+int blz_par_fill(blz_par *par, void *out, size_t n, size_t size, const void *value,
                  const blz_par_options *options)
 {
     filling f = {out, value, size};

@@ -65,13 +65,13 @@ static int find_extreme(blz_par *par, size_t n, extreme *e, size_t *index,
     return rc;
 }
 
-int blz_par_min(blz_par *par, const void *base, size_t size, size_t n, blz_par_compare_fn compare,
+int blz_par_min(blz_par *par, const void *base, size_t n, size_t size, blz_par_compare_fn compare,
                 void *arg, size_t *index, const blz_par_options *options)
 {
     return find_extreme(par, n, &(extreme){base, size, compare, arg, -1}, index, options);
 }
 
-int blz_par_max(blz_par *par, const void *base, size_t size, size_t n, blz_par_compare_fn compare,
+int blz_par_max(blz_par *par, const void *base, size_t n, size_t size, blz_par_compare_fn compare,
                 void *arg, size_t *index, const blz_par_options *options)
 {
     return find_extreme(par, n, &(extreme){base, size, compare, arg, 1}, index, options);

@@ -134,7 +134,7 @@ static int launch(struct spawn *s)
 
     if (rc < 0)
         return fail_at(s, step, rc);
-    rc = blz_fd_attach_to(&child->fd, s->rt, blz__process_ends_handle(&child->process));
+    rc = blz_fd_attach_to(&child->fd, blz__process_ends_handle(&child->process), s->rt);
     if (rc == 0)
         return 0;
     if (blz__child_signal_all(child, SIGKILL) == 0) {

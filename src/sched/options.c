@@ -58,8 +58,10 @@ static int resolve_watchdog(blz_options *options)
         if (env_number("BLZ_WATCHDOG_MS", 0, &ms) < 0 || ms > INT32_MAX || ms < -INT32_MAX)
             return -EINVAL;
         options->watchdog_ns = ms ? ms * BLZ_MSEC : DEFAULT_WATCHDOG_NS;
+        if (ms < 0)
+            options->watchdog_ns = BLZ_NEVER;
     }
-    return 0;
+    return options->watchdog_ns > 0 ? 0 : -EINVAL;
 }
 
 static int resolve_seed(blz_options *options)

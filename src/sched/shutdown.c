@@ -104,7 +104,10 @@ static bool wait_until_drained(blz_rt *rt, blz_worker *self, int64_t deadline_ns
 static int64_t deadline_after(int64_t grace_ns)
 {
     int64_t now = blz__clock_ns();
-    return grace_ns < 0 || grace_ns > INT64_MAX - now ? INT64_MAX : now + grace_ns;
+
+    if (grace_ns <= 0)
+        return now;
+    return grace_ns > INT64_MAX - now ? INT64_MAX : now + grace_ns;
 }
 
 /*

@@ -246,7 +246,7 @@ int blz__watchdog_start(blz_rt *rt)
     watchdog *dog = &rt->watchdog;
     int rc;
 
-    if (rt->options.watchdog_ns < 0 || (rt->embedded && !rt->options.on_stuck))
+    if (rt->options.watchdog_ns == BLZ_NEVER || (rt->embedded && !rt->options.on_stuck))
         return 0; /* an embedded runtime has no threads, unless it wants to be told */
     dog->limit_ns = rt->options.watchdog_ns > MIN_LIMIT_NS ? rt->options.watchdog_ns : MIN_LIMIT_NS;
     blz__store(&dog->state, (uint32_t)WATCHDOG_AWAKE, RELAXED);

@@ -16,11 +16,7 @@ _Static_assert(sizeof(blz_shutdown_options) == 136, "part of the ABI");
 
 static int64_t or_default(int64_t ns, int64_t seconds)
 {
-    if (ns == BLZ_NO_PHASE)
-        return ns;
-    if (ns < 0)
-        return BLZ_NEVER;
-    return ns > 0 ? ns : seconds * BLZ_SEC;
+    return ns != 0 ? ns : seconds * BLZ_SEC;
 }
 
 static void resolve(blz_shutdown_options *options)

@@ -325,7 +325,11 @@ static blz_future *pump_both(struct both *self)
 BLZ_ASYNC(both)
 {
     BLZ_BEGIN;
-    if (self->watch.idle_ns <= 0) {
+    if (self->watch.idle_ns < 0) {
+        self->rc = -EINVAL;
+        goto out;
+    }
+    if (self->watch.idle_ns == 0 || self->watch.idle_ns == BLZ_NEVER) {
         BLZ_AWAIT(self->rc, pump_both(self));
         goto out;
     }

@@ -254,7 +254,7 @@ static int64_t look(const struct io_pair *op)
     BLZ_ASSERT(blz__lock_is_held(&op->slot->lock));
     BLZ_ASSERT(filled <= pair->capacity);
     if (pair->closed[op->end])
-        return -ECANCELED;
+        return -EBADF;
     if (op->writes && (ring->ended || pair->closed[1 - op->end]))
         return -EPIPE;
     if (is_empty(op))

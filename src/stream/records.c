@@ -158,5 +158,5 @@ blz_future *blz_writer_record(blz_record_op *op, blz_writer *writer, const blz_c
     op->iov[0] = (blz_iovec){e->head, e->head_len};
     op->iov[1] = (blz_iovec){(void *)(uintptr_t)payload, len};
     op->iov[2] = (blz_iovec){(void *)(uintptr_t)e->tail, e->tail_len};
-    return rc < 0 ? &op->future : blz_writer_writev(writer, op->iov, 3);
+    return rc < 0 ? &op->future : blz_writer_writev_all(writer, op->iov, 3);
 }

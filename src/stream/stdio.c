@@ -14,7 +14,7 @@
 static int adopt_file(blz_stream *stream, blz_sysfd own, blz_rt *rt)
 {
     blz_file file;
-    int rc = blz_file_from_fd(&file, rt, own);
+    int rc = blz_file_from_fd(&file, own, rt);
 
     if (rc == 0)
         *stream = blz_file_stream(&file);
@@ -24,7 +24,7 @@ static int adopt_file(blz_stream *stream, blz_sysfd own, blz_rt *rt)
 static int adopt_pipe(blz_stream *stream, blz_sysfd own, blz_rt *rt)
 {
     blz_pipe pipe;
-    int rc = blz_pipe_from_fd(&pipe, rt, own);
+    int rc = blz_pipe_from_fd(&pipe, own, rt);
 
     if (rc == 0)
         *stream = blz_pipe_stream(&pipe);

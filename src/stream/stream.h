@@ -24,8 +24,9 @@ static inline unsigned stream_kind(const blz_stream *stream)
 }
 
 /*
- * Defines blz_NAME_stream for handles of `type`, with the functions blz_NAME_read, _write, _writev
- * and _close, and `shutdown_fn`, an int64_t (*)(const blz_stream *) or NULL.
+ * Defines blz_NAME_stream and blz_NAME_writev_all for handles of `type`, with the functions
+ * blz_NAME_read, _write, _writev and _close, and `shutdown_fn`, an int64_t (*)(const blz_stream *)
+ * or NULL.
  */
 #define STREAM_OF_HANDLE(noun, type, kind, shutdown_fn)                                            \
     static blz_future *noun##_stream_read(blz_io *io, const blz_stream *s, void *buf, size_t len)  \
@@ -41,6 +42,12 @@ static inline unsigned stream_kind(const blz_stream *stream)
                                             size_t count)                                          \
     {                                                                                              \
         return blz_##noun##_writev(io, &(type){s->object, s->word}, iov, count);                   \
+    }                                                                                              \
+    blz_future *blz_##noun##_writev_all(blz_stream_op *op, const type *handle,                     \
+                                        const blz_iovec *iov, size_t count)                        \
+    {                                                                                              \
+        blz_stream stream = blz_##noun##_stream(handle);                                           \
+        return blz_stream_writev_all(op, &stream, iov, count);                                     \
     }                                                                                              \
     static blz_future *noun##_stream_shutdown(blz_io *io, const blz_stream *s)                     \
     {                                                                                              \

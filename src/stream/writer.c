@@ -163,14 +163,14 @@ static blz_future *begin(blz_writer *w, uint8_t phase, const blz_iovec *iov, siz
     return &w->future;
 }
 
-blz_future *blz_writer_write(blz_writer *writer, const void *data, size_t len)
+blz_future *blz_writer_write_all(blz_writer *writer, const void *data, size_t len)
 {
     begin(writer, PHASE_WRITE, NULL, 0);
     writer->rest_ = (blz_iovec){(void *)(uintptr_t)data, len};
     return length_is_valid(len) ? &writer->future : blz_ready(&writer->future, -EINVAL);
 }
 
-blz_future *blz_writer_writev(blz_writer *writer, const blz_iovec *iov, size_t count)
+blz_future *blz_writer_writev_all(blz_writer *writer, const blz_iovec *iov, size_t count)
 {
     begin(writer, PHASE_WRITE, iov, count);
     return blz__pieces_are_valid(iov, count) ? &writer->future
@@ -215,7 +215,7 @@ static blz_poll poll_outer_write(blz_future *self, blz_cx *cx,
 
 static blz_future *begin_outer_write(const struct io_outer *outer)
 {
-    return blz_writer_write(outer->adapter, outer->buf, outer->len);
+    return blz_writer_write_all(outer->adapter, outer->buf, outer->len);
 }
 
 static blz_poll outer_write_poll(blz_future *self, blz_cx *cx)
@@ -225,7 +225,7 @@ static blz_poll outer_write_poll(blz_future *self, blz_cx *cx)
 
 static blz_future *stream_write(blz_io *io, const blz_stream *stream, const void *buf, size_t len)
 {
-    static const blz_future_ops ops = {.name = "writer_write",
+    static const blz_future_ops ops = {.name = "writer_write_all",
                                        .poll = outer_write_poll,
                                        .cancel = outer_cancel};
     return outer_init(io, stream, &ops, buf, len);
@@ -233,7 +233,7 @@ static blz_future *stream_write(blz_io *io, const blz_stream *stream, const void
 
 static blz_future *begin_outer_writev(const struct io_outer *outer)
 {
-    return blz_writer_writev(outer->adapter, outer->buf, outer->len);
+    return blz_writer_writev_all(outer->adapter, outer->buf, outer->len);
 }
 
 static blz_poll outer_writev_poll(blz_future *self, blz_cx *cx)
@@ -244,7 +244,7 @@ static blz_poll outer_writev_poll(blz_future *self, blz_cx *cx)
 static blz_future *stream_writev(blz_io *io, const blz_stream *stream, const blz_iovec *iov,
                                  size_t count)
 {
-    static const blz_future_ops ops = {.name = "writer_writev",
+    static const blz_future_ops ops = {.name = "writer_writev_all",
                                        .poll = outer_writev_poll,
                                        .cancel = outer_cancel};
     return outer_init(io, stream, &ops, iov, count);

@@ -16,7 +16,7 @@ void blz_timer_init(blz_timer *timer, void (*fn)(void *arg), void *arg)
     *timer = (blz_timer){.target.call = {fn, arg}, .calls = true};
 }
 
-int blz_timer_start(blz_timer *timer, blz_rt *rt, int64_t deadline_ns)
+int blz_timer_start(blz_timer *timer, int64_t deadline_ns, blz_rt *rt)
 {
     if (!rt)
         rt = blz_rt_current();
@@ -57,7 +57,7 @@ struct heap_timer {
     blz_allocator allocator;
 };
 
-blz_timer *blz_timer_new(blz_rt *rt, void (*fn)(void *arg), void *arg)
+blz_timer *blz_timer_new(void (*fn)(void *arg), void *arg, blz_rt *rt)
 {
     const blz_allocator *allocator;
     struct heap_timer *heap;

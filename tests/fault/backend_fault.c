@@ -45,7 +45,7 @@ static void a_ring_that_is_refused_to_one_worker_makes_all_use_epoll(void **stat
     (void)state;
     for (int i = 0; i < NR_REFUSALS && has_ring(); i++) {
         for (int n = 1; n <= TRIED + WORKERS; n++) {
-            blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = -1});
+            blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = BLZ_NEVER});
             refuse_rings(n, refusals[i]);
             assert_string_equal(blz_rt_backend(rt), "epoll");
             assert_non_null(strstr(blz_rt_backend_reason(rt), "io_uring was refused"));
@@ -59,7 +59,9 @@ static void a_ring_that_is_refused_to_one_worker_makes_all_use_epoll(void **stat
 
 static void who_asks_for_rings_is_told_that_one_is_refused(void **state)
 {
-    const blz_options options = {.workers = WORKERS, .backend = "io_uring", .watchdog_ns = -1};
+    const blz_options options = {.workers = WORKERS,
+                                 .backend = "io_uring",
+                                 .watchdog_ns = BLZ_NEVER};
 
     (void)state;
     for (int i = 0; i < NR_REFUSALS && has_ring(); i++) {
@@ -82,7 +84,7 @@ static void a_lack_of_descriptors_is_told_and_changes_nothing(void **state)
 {
     (void)state;
     for (int n = 1; n <= TRIED + WORKERS && has_ring(); n++) {
-        blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = -1});
+        blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = BLZ_NEVER});
         fail_call(KERNEL_IO_URING_QUEUE_INIT_PARAMS, n, true, EMFILE);
         assert_int_equal(talk_everywhere(rt), -EMFILE);
         assert_true(stop_failing(KERNEL_IO_URING_QUEUE_INIT_PARAMS));
@@ -97,7 +99,7 @@ static void workers_that_begin_at_once_make_each_ring_once(void **state)
 {
     (void)state;
     for (int round = 0; round < 20 && geteuid() == 0 && has_ring(); round++) {
-        blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = -1});
+        blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = BLZ_NEVER});
         fail_call(KERNEL_IO_URING_QUEUE_INIT_PARAMS, TRIED + WORKERS + 1, true, ENFILE);
         assert_int_equal(talk_everywhere(rt), 0);
         assert_string_equal(blz_rt_backend(rt), "io_uring");
@@ -111,8 +113,8 @@ static void rings_that_nobody_needs_are_closed(void **state)
 {
     (void)state;
     for (int round = 0; round < 2; round++) {
-        blz_rt *rt = new_rt(
-            &(blz_options){.workers = WORKERS, .watchdog_ns = -1, .allocator = test_memory()});
+        blz_rt *rt = new_rt(&(
+            blz_options){.workers = WORKERS, .watchdog_ns = BLZ_NEVER, .allocator = test_memory()});
         assert_string_not_equal(blz_rt_backend(rt), "none");
         free_rt(rt);
     }

@@ -100,7 +100,7 @@ static void without_any_thread_every_call_is_refused(void **state)
 
         fail_call(faults[i].call, 1, true, faults[i].error);
         assert_int_equal(blz_blocking_run(rt, count_up, &count), error);
-        assert_int_equal(blz_blocking_start(&op, rt, count_up, &count), error);
+        assert_int_equal(blz_blocking_start(&op, count_up, &count, rt), error);
         assert_int_equal(BLZ_BLOCK_ON(rt, awaits, .arg = &count), error);
         assert_int_equal(BLZ_BLOCK_ON(rt, awaits_owned, .parcel = &parcel), error);
         assert_int_equal(blz_blocking_spawn(rt, open_parcel, &spawned, destroy_parcel), error);
@@ -169,11 +169,11 @@ static void with_one_thread_alive_calls_wait_for_it(void **state)
     uint64_t count = 0;
 
     (void)state;
-    assert_int_equal(blz_blocking_start(&ops[0], rt, halt, &h), 0);
+    assert_int_equal(blz_blocking_start(&ops[0], halt, &h, rt), 0);
     event_wait(&h.begun, 1);
     fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
-    assert_int_equal(blz_blocking_start(&ops[1], rt, count_up, &count), 0);
-    assert_int_equal(blz_blocking_start(&ops[2], rt, count_up, &count), 0);
+    assert_int_equal(blz_blocking_start(&ops[1], count_up, &count, rt), 0);
+    assert_int_equal(blz_blocking_start(&ops[2], count_up, &count, rt), 0);
     assert_int_equal(__atomic_load_n(&count, __ATOMIC_ACQUIRE), 0);
     event_post(&h.go_on);
     assert_int_equal(blz_blocking_wait(&ops[0]), 5);
@@ -202,10 +202,10 @@ static void a_thread_that_was_refused_for_a_moment_is_started_later(void **state
     uint64_t count = 0;
 
     (void)state;
-    assert_int_equal(blz_blocking_start(&first, rt, halt, &h), 0);
+    assert_int_equal(blz_blocking_start(&first, halt, &h, rt), 0);
     event_wait(&h.begun, 1);
     fail_call(FAULTY_THREAD_START, 1, false, EAGAIN);
-    assert_int_equal(blz_blocking_start(&second, rt, count_up, &count), 0);
+    assert_int_equal(blz_blocking_start(&second, count_up, &count, rt), 0);
     assert_int_equal(blz_blocking_wait(&second), 1);
     assert_true(stop_failing(FAULTY_THREAD_START));
     event_post(&h.go_on);
@@ -224,8 +224,8 @@ static void a_call_that_was_left_behind_gets_its_thread_later(void **state)
     (void)state;
     warm_up(rt);
     fail_call(FAULTY_THREAD_START, 1, false, EAGAIN);
-    assert_int_equal(blz_blocking_start(&first, rt, halt, &h), 0);
-    assert_int_equal(blz_blocking_start(&second, rt, count_up, &count), 0);
+    assert_int_equal(blz_blocking_start(&first, halt, &h, rt), 0);
+    assert_int_equal(blz_blocking_start(&second, count_up, &count, rt), 0);
     assert_int_equal(blz_blocking_wait(&second), 1);
     assert_true(stop_failing(FAULTY_THREAD_START));
     event_post(&h.go_on);
@@ -241,12 +241,12 @@ static void a_later_call_brings_the_thread_that_was_refused(void **state)
     uint64_t count = 0;
 
     (void)state;
-    assert_int_equal(blz_blocking_start(&ops[0], rt, halt, &h), 0);
+    assert_int_equal(blz_blocking_start(&ops[0], halt, &h, rt), 0);
     event_wait(&h.begun, 1);
     fail_call(FAULTY_THREAD_START, 1, false, EAGAIN);
-    assert_int_equal(blz_blocking_start(&ops[1], rt, count_up, &count), 0);
+    assert_int_equal(blz_blocking_start(&ops[1], count_up, &count, rt), 0);
     assert_true(stop_failing(FAULTY_THREAD_START));
-    assert_int_equal(blz_blocking_start(&ops[2], rt, count_up, &count), 0);
+    assert_int_equal(blz_blocking_start(&ops[2], count_up, &count, rt), 0);
     /* while the first is still halted */
     assert_int_equal(blz_blocking_wait(&ops[1]) + blz_blocking_wait(&ops[2]), 1 + 2);
     event_post(&h.go_on);
@@ -266,7 +266,7 @@ static void a_thread_that_finds_no_help_does_the_calls_alone(void **state)
     assert_int_equal(blz_blocking_run(rt, count_up, &count), 1);
     fail_call(FAULTY_THREAD_START, 1, true, EAGAIN);
     for (int i = 0; i < CALLS; i++)
-        assert_int_equal(blz_blocking_start(&ops[i], rt, count_up, &count), 0);
+        assert_int_equal(blz_blocking_start(&ops[i], count_up, &count, rt), 0);
     for (int i = 0; i < CALLS; i++)
         assert_true(blz_blocking_wait(&ops[i]) > 0);
     stop_failing(FAULTY_THREAD_START);

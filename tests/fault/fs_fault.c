@@ -39,7 +39,7 @@ struct scenario {
 
 static int list_open_directory(struct scenario *self)
 {
-    int fd = (int)blz_file_into_fd(&self->file), rc = blz_dir_from_fd(&self->list, NULL, fd);
+    int fd = (int)blz_file_into_fd(&self->file), rc = blz_dir_from_fd(&self->list, fd, NULL);
 
     if (rc < 0)
         close(fd);

@@ -184,7 +184,7 @@ static void fail_in_turn(const struct io_config *config, const struct fault *fau
         blz_options options = config->options;
         blz_rt *rt;
         int64_t rc;
-        options.watchdog_ns = -1;
+        options.watchdog_ns = BLZ_NEVER;
         options.max_io_completions = max;
         assert_true(n < MOST);
         fail_call(fault->call, n, false, fault->error);
@@ -315,7 +315,7 @@ static void every_allocation_fails_in_turn(void **state)
             blz_options options = io_configs[i].options;
             blz_rt *rt = NULL;
             int64_t rc;
-            options.watchdog_ns = -1;
+            options.watchdog_ns = BLZ_NEVER;
             options.allocator = test_memory();
             memory_fail_at(the_memory(), n, false);
             rc = blz_rt_new(&rt, &options);

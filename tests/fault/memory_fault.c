@@ -69,7 +69,7 @@ static int64_t in_runtime(const blz_options *options, int64_t (*body)(blz_rt *rt
     return result;
 }
 
-static const blz_options embedded = {.embedded = true, .watchdog_ns = -1};
+static const blz_options embedded = {.embedded = true, .watchdog_ns = BLZ_NEVER};
 
 /* ---- one call from outside ---- */
 

@@ -92,13 +92,13 @@ static int square(void *out, const void *in, void *arg)
 static int call_map(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = d->n;
-    return blz_par_map(par, d->out, 8, d->in, 8, d->n, square, NULL, o);
+    return blz_par_map(par, d->out, d->in, d->n, 8, 8, square, NULL, o);
 }
 
 static int call_fill(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = d->n;
-    return blz_par_fill(par, d->out, 8, d->n, d->in, o);
+    return blz_par_fill(par, d->out, d->n, 8, d->in, o);
 }
 
 struct big {
@@ -170,7 +170,7 @@ static int compare(const void *a, const void *b, void *arg)
 static int call_max(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = 1;
-    return blz_par_max(par, d->in, 8, d->n, compare, NULL, (size_t *)d->out, o);
+    return blz_par_max(par, d->in, d->n, 8, compare, NULL, (size_t *)d->out, o);
 }
 
 /* ---- scans, filters ---- */

@@ -121,17 +121,17 @@ static int open_end(blz_rt *rt, blz_stream *stream, enum kind kind, bool full)
     blz_pipe end;
 
     if (kind == KIND_PIPE) {
-        check(pipe(fds) == 0 && blz_pipe_from_fd(&end, rt, fds[!full]) == 0);
+        check(pipe(fds) == 0 && blz_pipe_from_fd(&end, fds[!full], rt) == 0);
         *stream = blz_pipe_stream(&end);
         return fds[full];
     }
     if (kind == KIND_FILE) {
-        check(blz_file_from_fd(&file, rt, temp_file(full)) == 0);
+        check(blz_file_from_fd(&file, temp_file(full), rt) == 0);
         *stream = blz_file_stream(&file);
         return -1;
     }
     check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
-    check(blz_unix_from_fd(&local, rt, fds[0]) == 0);
+    check(blz_unix_from_fd(&local, fds[0], rt) == 0);
     *stream = blz_unix_stream(&local);
     return fds[1];
 }

@@ -110,7 +110,7 @@ static void hook_stop(void *arg, unsigned worker)
 static void hooks_are_called_only_for_threads_that_ran(void **state)
 {
     blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS,
-                                       .watchdog_ns = -1,
+                                       .watchdog_ns = BLZ_NEVER,
                                        .on_thread_start = hook_start,
                                        .on_thread_stop = hook_stop});
 

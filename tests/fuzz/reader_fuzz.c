@@ -201,7 +201,7 @@ static blz_rt *the_rt(void)
     static blz_rt *rt; /* for all inputs: it keeps nothing of them */
 
     if (!rt)
-        require(blz_rt_new(&rt, &(blz_options){.embedded = true, .watchdog_ns = -1}) == 0);
+        require(blz_rt_new(&rt, &(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER}) == 0);
     return rt;
 }
 

@@ -54,7 +54,7 @@ static bool use_runtime(blz_rt *rt)
         return false;
     args.handle = &called_back;
     if (blz_spawn(&args, &frame, sizeof frame) < 0 ||
-        blz_task_on_done(&called_back, on_done, &called) < 0 || blz_rt_shutdown(rt, -1) < 0)
+        blz_task_on_done(&called_back, on_done, &called) < 0 || blz_rt_shutdown(rt, BLZ_NEVER) < 0)
         return false;
 
     blz_rt_stats(rt, &stats);

@@ -80,7 +80,7 @@ struct starter {
 BLZ_ASYNC(starter)
 {
     BLZ_BEGIN;
-    self->rc = blz_blocking_start(self->op, NULL, open_parcel, &parcel);
+    self->rc = blz_blocking_start(self->op, open_parcel, &parcel, NULL);
     model_assert(self->rc == 0);
     BLZ_AWAIT(self->rc, blz_blocking_join(self->op));
     take_back(self->op);
@@ -218,7 +218,7 @@ static void a_thread_is_woken_and_has_its_memory_back(void)
     begin();
     small_rt_be(NULL);
     op = NEW(blz_blocking_op);
-    model_assert(blz_blocking_start(op, rt, open_parcel, &parcel) == 0);
+    model_assert(blz_blocking_start(op, open_parcel, &parcel, rt) == 0);
     model_assert(blz_blocking_wait(op) == VALUE);
     take_back(op);
     model_assert(rt->blocking->close(rt->blocking, INT64_MAX) == 0);
@@ -260,12 +260,15 @@ static void spawn_late(void *unused)
 /* The pool is made, or not, while the runtime ends. */
 static void the_first_call_at_the_end_is_refused_or_destroyed(void)
 {
-    blz_options options = {.workers = 1, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
+    blz_options options = {.workers = 1,
+                           .watchdog_ns = BLZ_NEVER,
+                           .seed = 1,
+                           .shutdown_ns = BLZ_NEVER};
 
     parcel = (struct parcel){0, 0};
     model_assert(blz_rt_new(&rt, &options) == 0);
     model_thread other = model_start(spawn_late, NULL);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     model_join(other);
     model_assert(parcel.destroyed == (spawned == 0)); /* the shutdown has waited for it */
     model_assert(blz_rt_free(rt) == 0);
@@ -274,7 +277,10 @@ static void the_first_call_at_the_end_is_refused_or_destroyed(void)
 /* A whole runtime: its worker sleeps until the call has ended. */
 static void a_worker_that_sleeps_is_woken_by_a_call(void)
 {
-    blz_options options = {.workers = 1, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
+    blz_options options = {.workers = 1,
+                           .watchdog_ns = BLZ_NEVER,
+                           .seed = 1,
+                           .shutdown_ns = BLZ_NEVER};
 
     parcel = (struct parcel){0, 0};
     model_assert(blz_rt_new(&rt, &options) == 0);
@@ -285,7 +291,10 @@ static void a_worker_that_sleeps_is_woken_by_a_call(void)
 /* The call runs, is taken back or cancelled by the end of the runtime; the task ends before. */
 static void a_runtime_ends_while_a_task_awaits_a_call(void)
 {
-    blz_options options = {.workers = 1, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
+    blz_options options = {.workers = 1,
+                           .watchdog_ns = BLZ_NEVER,
+                           .seed = 1,
+                           .shutdown_ns = BLZ_NEVER};
 
     parcel = (struct parcel){0, 0};
     model_assert(blz_rt_new(&rt, &options) == 0);

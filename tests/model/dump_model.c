@@ -223,14 +223,17 @@ static void a_name_that_changes_is_read_whole(void)
 /* A whole runtime: if the shutdown passed by the task that the dump had claimed, all sleep. */
 static void a_task_that_is_dumped_during_a_shutdown_is_cancelled(void)
 {
-    blz_options options = {.workers = 1, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
+    blz_options options = {.workers = 1,
+                           .watchdog_ns = BLZ_NEVER,
+                           .seed = 1,
+                           .shutdown_ns = BLZ_NEVER};
 
     model_assert(blz_rt_new(&rt, &options) == 0);
     ended = lines = 0;
     names[0] = "\"sleeper\"";
     model_assert(BLZ_SPAWN_ON(rt, NULL, sleeper) == 0);
     model_thread dump = model_start(dumper, NULL);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     model_join(dump);
     model_assert(ended == 1 && lines <= 1);
     model_assert(blz_rt_free(rt) == 0);

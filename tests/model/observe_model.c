@@ -212,13 +212,16 @@ static void a_task_that_is_cancelled_while_it_is_seen_ends(void)
 static void stop(void *unused)
 {
     (void)unused;
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
 }
 
 /* A whole runtime: if the shutdown passed by the task that the walk had claimed, all sleep. */
 static void a_task_that_is_seen_during_a_shutdown_is_cancelled(void)
 {
-    blz_options options = {.workers = 1, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
+    blz_options options = {.workers = 1,
+                           .watchdog_ns = BLZ_NEVER,
+                           .seed = 1,
+                           .shutdown_ns = BLZ_NEVER};
     blz_handle later;
 
     model_assert(blz_rt_new(&rt, &options) == 0);

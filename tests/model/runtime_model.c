@@ -19,7 +19,10 @@ static blz_rt *rt;
 
 static blz_options options(unsigned workers)
 {
-    return (blz_options){.workers = workers, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
+    return (blz_options){.workers = workers,
+                         .watchdog_ns = BLZ_NEVER,
+                         .seed = 1,
+                         .shutdown_ns = BLZ_NEVER};
 }
 
 static void begin(unsigned workers)
@@ -150,7 +153,7 @@ static void a_shutdown_comes_after_what_the_tasks_did(void)
     reset();
     begin(1);
     model_assert(BLZ_SPAWN_ON(rt, NULL, note, .ran = &first_ran) == 0);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     must_have_run(&first_ran);
     end();
 }
@@ -169,7 +172,7 @@ static void a_spawn_comes_before_the_end_or_not_at_all(void)
     reset();
     begin(1);
     model_thread other = model_start(try_to_spawn, NULL);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     model_join(other);
     end();
     model_assert(first_ran == (spawn_rc == 0));
@@ -582,7 +585,7 @@ static void an_embedded_runtime_ends_while_a_thread_spawns(void)
     reset();
     begin_embedded();
     model_thread other = model_start(try_to_spawn, NULL);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     model_join(other);
     end();
     model_assert(first_ran == (spawn_rc == 0));

@@ -79,7 +79,10 @@ static const blz_options *options(unsigned workers)
 {
     static blz_options given;
 
-    given = (blz_options){.workers = workers, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
+    given = (blz_options){.workers = workers,
+                          .watchdog_ns = BLZ_NEVER,
+                          .seed = 1,
+                          .shutdown_ns = BLZ_NEVER};
     return &given;
 }
 
@@ -104,7 +107,7 @@ static void the_end_of_the_last_task_is_noticed(void)
 {
     create(1);
     model_assert(BLZ_SPAWN_ON(rt, &handle, quick) == 0);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     blz_handle_detach(&handle);
     model_assert(blz_rt_free(rt) == 0);
     model_assert(ended == 1);
@@ -140,7 +143,7 @@ static void a_task_that_another_thread_spawns_is_refused_or_cancelled(void)
     create(1);
     model_assert(BLZ_SPAWN_ON(rt, NULL, quick) == 0);
     model_thread other = model_start(spawner, NULL);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     model_join(other);
     model_assert(ended == 1u + (spawned == 0));
     model_assert(blz_rt_free(rt) == 0);
@@ -151,7 +154,7 @@ static void the_first_task_is_refused_or_cancelled(void)
 {
     create(1);
     model_thread other = model_start(spawner, NULL);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     model_join(other);
     model_assert(ended == (spawned == 0));
     model_assert(blz_rt_free(rt) == 0);
@@ -160,7 +163,7 @@ static void the_first_task_is_refused_or_cancelled(void)
 static void shut_down(void *unused)
 {
     (void)unused;
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
 }
 
 static void two_shutdowns_both_wait_for_the_last_task(void)
@@ -168,7 +171,7 @@ static void two_shutdowns_both_wait_for_the_last_task(void)
     create(1);
     model_assert(BLZ_SPAWN_ON(rt, NULL, quick) == 0);
     model_thread second = model_start(shut_down, NULL), other = model_start(spawner, NULL);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     model_join(other);
     model_join(second);
     model_assert(ended == 1u + (spawned == 0));
@@ -193,7 +196,7 @@ static void a_late_callback_is_called_and_does_not_hold_off_the_end(void)
     create(1);
     model_assert(BLZ_SPAWN_ON(rt, &handle, quick) == 0);
     model_thread other = model_start(call_back_later, NULL);
-    model_assert(blz_rt_shutdown(rt, -1) == 0);
+    model_assert(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     model_join(other);
     model_assert(blz_rt_free(rt) == 0);
     model_assert(ended == 2);

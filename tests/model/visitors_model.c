@@ -19,7 +19,10 @@ static uint32_t told;
 
 static void begin(void (*script)(fake_driver *fake, void *arg))
 {
-    const blz_options options = {.workers = 1, .watchdog_ns = -1, .seed = 1, .shutdown_ns = -1};
+    const blz_options options = {.workers = 1,
+                                 .watchdog_ns = BLZ_NEVER,
+                                 .seed = 1,
+                                 .shutdown_ns = BLZ_NEVER};
     fake_driver *driver;
 
     told = 0;
@@ -200,7 +203,7 @@ static void arm_timer(void *unused)
 {
     (void)unused;
     blz_timer_init(&timer, tell_by_timer, NULL);
-    model_assert(blz_timer_start(&timer, rt, 0) == 0);
+    model_assert(blz_timer_start(&timer, 0, rt) == 0);
 }
 
 struct nothing {

@@ -171,7 +171,10 @@ BLZ_ASYNC(parent)
 
 static void what_a_stuck_worker_keeps_is_run_by_another(void)
 {
-    blz_options options = {.workers = 2, .watchdog_ns = LIMIT_NS, .seed = 1, .shutdown_ns = -1};
+    blz_options options = {.workers = 2,
+                           .watchdog_ns = LIMIT_NS,
+                           .seed = 1,
+                           .shutdown_ns = BLZ_NEVER};
 
     rescued = 0;
     model_assert(blz_rt_new(&whole, &options) == 0);
@@ -195,8 +198,11 @@ BLZ_ASYNC(long_poll)
 /* The worker starts, parks, and is woken for a long poll, while the watchdog goes to sleep. */
 static void a_worker_that_is_woken_is_watched(void)
 {
-    blz_options options = {
-        .workers = 1, .watchdog_ns = LIMIT_NS, .on_stuck = on_stuck, .seed = 1, .shutdown_ns = -1};
+    blz_options options = {.workers = 1,
+                           .watchdog_ns = LIMIT_NS,
+                           .on_stuck = on_stuck,
+                           .seed = 1,
+                           .shutdown_ns = BLZ_NEVER};
     blz_handle handle;
 
     noticed[0] = 0;

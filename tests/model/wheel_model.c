@@ -422,9 +422,9 @@ BLZ_ASYNC(sleeper)
 }
 
 static const blz_options one_worker = {.workers = 1,
-                                       .watchdog_ns = -1,
+                                       .watchdog_ns = BLZ_NEVER,
                                        .seed = 1,
-                                       .shutdown_ns = -1};
+                                       .shutdown_ns = BLZ_NEVER};
 
 static void a_task_sleeps(void)
 {
@@ -469,7 +469,7 @@ static void a_thread_starts_a_timer(void)
     rung = 0;
     model_assert(blz_rt_new(&rt, &one_worker) == 0);
     blz_timer_init(&timer, ring, NULL);
-    model_assert(blz_timer_start(&timer, rt, model_clock_now() + MS) == 0);
+    model_assert(blz_timer_start(&timer, model_clock_now() + MS, rt) == 0);
     while (!blz__load(&rung, ACQUIRE))
         blz__futex_wait(&rung, 0);
     model_assert(!blz_timer_cancel(&timer));

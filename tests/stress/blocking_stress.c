@@ -182,9 +182,9 @@ static void calls_that_wait_for_each_other_between_many_small_ones(void **state)
         int n = 0;
 
         for (int i = 0; i < MEMBERS; i++) {
-            assert_int_equal(blz_blocking_start(&ops[n++], rt, meet, &m), 0);
+            assert_int_equal(blz_blocking_start(&ops[n++], meet, &m, rt), 0);
             for (int k = 0; k < SMALL; k++)
-                assert_int_equal(blz_blocking_start(&ops[n++], rt, open_parcel, &parcel), 0);
+                assert_int_equal(blz_blocking_start(&ops[n++], open_parcel, &parcel, rt), 0);
         }
         for (int i = 0; i < n; i++)
             assert_int_equal(blz_blocking_wait(&ops[i]), 1);
@@ -238,7 +238,7 @@ static void runtimes_end_while_calls_come_in(void **state)
         late.thread = start_thread(call_until_refused, &late);
         for (uint32_t pause = random_below(&seed, 100); pause > 0; pause--)
             sched_yield();
-        assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+        assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
         join_thread(late.thread);
         free_rt(rt);
         for (int i = 0; i < late.accepted; i++) {

@@ -187,7 +187,7 @@ struct waits_for_all {
 BLZ_ASYNC(waits_for_all)
 {
     BLZ_BEGIN;
-    check(blz_pipe_from_fd(&self->in, NULL, self->fd) == 0);
+    check(blz_pipe_from_fd(&self->in, self->fd, NULL) == 0);
     BLZ_AWAIT(self->rc, blz_with_timeout(&self->limit, BLZ_DAY,
                                          blz_pipe_read(&self->io, &self->in, &self->byte, 1)));
     blz_pipe_close(&self->in);

@@ -276,7 +276,7 @@ static void no_memory_is_touched_when_it_is_ours_again(void **state)
 /* The tasks move between more workers than there are processors, and so do the homes. */
 static void with_four_workers(const char *backend)
 {
-    blz_rt *rt = new_rt(&(blz_options){.backend = backend, .workers = 4, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.backend = backend, .workers = 4, .watchdog_ns = BLZ_NEVER});
 
     if (strcmp(blz_rt_backend(rt), backend) == 0)
         storm(rt);

@@ -236,7 +236,7 @@ static void lives_are_cut_short_by_the_shutdown(void **state)
         for (int64_t i = 0; i < round * 3 % 200; i++)
             sched_yield();
         check(blz_task_dump(rt, ignore_line, NULL) == 0);
-        check(blz_rt_shutdown(rt, -1) == 0);
+        check(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
         join_all(outsiders, threads);
         free_rt(rt);
         assert_int_equal(ledger.spawned, ledger.ended);

@@ -120,10 +120,10 @@ static void one_round(blz_rt *rts[2], uint64_t *seed)
 {
     struct round r = {.go = EVENT_INIT};
     blz_shutdown_options options = {.signals = {SIGUSR1},
-                                    .drain_ns = -1,
-                                    .cancel_ns = -1,
-                                    .stop_ns = -1,
-                                    .force_ns = -1,
+                                    .drain_ns = BLZ_NEVER,
+                                    .cancel_ns = BLZ_NEVER,
+                                    .stop_ns = BLZ_NEVER,
+                                    .force_ns = BLZ_NEVER,
                                     .allocator = test_memory()};
     blz_handle run, workers[TASKS];
     pthread_t threads[THREADS];

@@ -137,7 +137,7 @@ BLZ_ASYNC(hammers)
                                 ? blz_stream_write(&self->io, &self->stream, self->buf, 300)
                                 : blz_stream_read(&self->io, &self->stream, self->buf, 300));
     while (self->rc > 0);
-    check(self->rc == 0 || self->rc == -EPIPE || self->rc == -ECANCELED);
+    check(self->rc == 0 || self->rc == -EPIPE || self->rc == -EBADF || self->rc == -ECANCELED);
     blz_stream_close(&self->stream);
     BLZ_END(0);
 }
@@ -249,8 +249,8 @@ static void open_relay(blz_rt *rt, blz_stream ends[4], int kind)
             continue;
         }
         tcp_socketpair(fds);
-        check(blz_tcp_from_fd(&tcp[0], rt, fds[0]) == 0 &&
-              blz_tcp_from_fd(&tcp[1], rt, fds[1]) == 0);
+        check(blz_tcp_from_fd(&tcp[0], fds[0], rt) == 0 &&
+              blz_tcp_from_fd(&tcp[1], fds[1], rt) == 0);
         ends[i] = blz_tcp_stream(&tcp[0]);
         ends[i + 1] = blz_tcp_stream(&tcp[1]);
     }

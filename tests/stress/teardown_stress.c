@@ -88,7 +88,8 @@ static void a_runtime_may_go_while_the_last_waker_is_still_at_work(void **state)
     allow_seconds(60);
     partner_begin(&partner, act_send);
     for (int i = 0; i < scaled(ROUNDS); i++) {
-        blz_rt *rt = new_rt(&(blz_options){.workers = 1 + (unsigned)i % 3, .watchdog_ns = -1});
+        blz_rt *rt =
+            new_rt(&(blz_options){.workers = 1 + (unsigned)i % 3, .watchdog_ns = BLZ_NEVER});
         blz_handle handle;
         blz_oneshot_init(&partner.channel);
         check(BLZ_SPAWN_ON(rt, &handle, receives, .channel = &partner.channel) == 0);
@@ -126,7 +127,7 @@ static void a_runtime_may_go_while_the_last_reference_is_dropped(void **state)
     allow_seconds(60);
     partner_begin(&partner, act_detach);
     for (int i = 0; i < scaled(ROUNDS); i++) {
-        blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+        blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
         blz_handle mine;
         check(BLZ_SPAWN_ON(rt, &partner.handle, large) == 0);
         check(BLZ_SPAWN_ON(rt, &mine, large) == 0);
@@ -206,7 +207,7 @@ static void spawn_into_shutdown(bool started, int delay)
     event_post(&s.go);
     for (int i = 0; i < delay; i++)
         sched_yield();
-    check(blz_rt_shutdown(s.rt, -1) == 0);
+    check(blz_rt_shutdown(s.rt, BLZ_NEVER) == 0);
     for (int i = 0; i < SPAWNERS; i++)
         join_thread(threads[i]);
     check(s.refused == SPAWNERS);

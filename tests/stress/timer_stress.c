@@ -177,10 +177,10 @@ struct thread {
 /* The timer's memory goes as soon as the cancel has returned, whatever it says. */
 static void one_timer(struct thread *self)
 {
-    blz_timer *timer = blz_timer_new(self->rt, count_fired, &self->counts);
+    blz_timer *timer = blz_timer_new(count_fired, &self->counts, self->rt);
     int64_t due = blz_deadline(random_below(&self->seed, 2000) * BLZ_USEC);
 
-    check(timer && blz_timer_start(timer, self->rt, due) == 0);
+    check(timer && blz_timer_start(timer, due, self->rt) == 0);
     self->started++;
     for (uint32_t moves = random_below(&self->seed, 4); moves > 0; moves--) {
         blz_timer_reset(timer, blz_deadline(random_below(&self->seed, 2000) * BLZ_USEC));
@@ -241,8 +241,8 @@ static void no_timer_of_another_thread_is_missed(void **state)
     allow_seconds(110);
     for (int64_t i = 1; i <= scaled(3000); i++) {
         blz_timer_init(&timer, post_event, &fired);
-        assert_int_equal(blz_timer_start(&timer, rt,
-                                         blz_deadline(random_below(&seed, 1500) * BLZ_USEC)),
+        assert_int_equal(blz_timer_start(&timer, blz_deadline(random_below(&seed, 1500) * BLZ_USEC),
+                                         rt),
                          0);
         event_wait(&fired, i);
     }

@@ -107,7 +107,7 @@ static void visit_by_close(struct round *round)
 
 static void visit_by_timer(struct round *round)
 {
-    check(blz_timer_start(&round->timer, round->rt, 0) == 0);
+    check(blz_timer_start(&round->timer, 0, round->rt) == 0);
 }
 
 static void (*const visits[NR_VISITS])(struct round *) = {
@@ -205,7 +205,7 @@ static void a_runtime_is_freed_under_threads_that_wake_its_workers(void **state)
 
     (void)state;
     allow_seconds(200);
-    other_rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    other_rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
     for (int64_t i = 0; i < scaled(300); i++)
         run_round(backends[i % 3]);
     free_rt(other_rt);

@@ -345,7 +345,7 @@ void free_rt(blz_rt *rt)
 
 blz_rt *new_embedded_rt(void)
 {
-    return new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1});
+    return new_rt(&(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER});
 }
 
 int64_t turn_all(blz_rt *rt)

@@ -26,7 +26,7 @@ const int nr_io_configs = sizeof io_configs / sizeof *io_configs;
 
 static blz_rt *rt_with(const struct io_config *config, const blz_options *more)
 {
-    blz_options options = more ? *more : (blz_options){.watchdog_ns = -1};
+    blz_options options = more ? *more : (blz_options){.watchdog_ns = BLZ_NEVER};
     blz_rt *rt;
 
     options.backend = config->options.backend;

@@ -14,7 +14,7 @@
 
 #include "probe.h"
 
-static const blz_options one_worker = {.workers = 1, .watchdog_ns = -1};
+static const blz_options one_worker = {.workers = 1, .watchdog_ns = BLZ_NEVER};
 
 /* What the functions below leave behind for the test to look at. */
 static struct record {

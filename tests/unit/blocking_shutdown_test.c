@@ -48,7 +48,7 @@ static blz_rt *new_blocked_rt(struct halt *h)
 static void queued_calls_are_cancelled_and_running_ones_are_waited_for(void **state)
 {
     struct halt h = HALT_INIT(0), queued = HALT_INIT(0);
-    struct shutter shutter = {.rt = new_blocked_rt(&h), .grace_ns = -1};
+    struct shutter shutter = {.rt = new_blocked_rt(&h), .grace_ns = BLZ_NEVER};
     pthread_t thread;
 
     (void)state;
@@ -66,7 +66,7 @@ static void queued_calls_are_cancelled_and_running_ones_are_waited_for(void **st
 
 static void a_task_waits_for_its_running_call_and_gets_its_result(void **state)
 {
-    struct shutter shutter = {.rt = new_rt(&(blz_options){.workers = 1}), .grace_ns = -1};
+    struct shutter shutter = {.rt = new_rt(&(blz_options){.workers = 1}), .grace_ns = BLZ_NEVER};
     struct halt h = HALT_INIT(6);
     blz_handle handle;
     pthread_t thread;
@@ -88,7 +88,7 @@ static void a_task_waits_for_its_running_call_and_gets_its_result(void **state)
 static void tasks_whose_calls_are_queued_end_at_once(void **state)
 {
     struct halt h = HALT_INIT(0);
-    struct shutter shutter = {.rt = new_blocked_rt(&h), .grace_ns = -1};
+    struct shutter shutter = {.rt = new_blocked_rt(&h), .grace_ns = BLZ_NEVER};
     uint64_t count = 0;
     blz_handle handle;
     pthread_t thread;
@@ -125,7 +125,7 @@ static void *run_blocking(void *arg)
 static void a_thread_that_waits_for_a_queued_call_is_told(void **state)
 {
     struct halt h = HALT_INIT(0);
-    struct shutter shutter = {.rt = new_blocked_rt(&h), .grace_ns = -1};
+    struct shutter shutter = {.rt = new_blocked_rt(&h), .grace_ns = BLZ_NEVER};
     struct runner runner = {.rt = shutter.rt, .done = EVENT_INIT};
     pthread_t running, closing;
 
@@ -152,7 +152,7 @@ static void a_call_that_does_not_end_is_reported_until_it_does(void **state)
     assert_int_equal(blz_rt_shutdown(rt, 5 * BLZ_MSEC), -ETIMEDOUT);
     assert_int_equal(blz_rt_shutdown(rt, 0), -ETIMEDOUT);
     event_post(&h.go_on);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     assert_int_equal(event_count(&h.destroyed), 1);
     free_rt(rt);
 }
@@ -172,7 +172,7 @@ static void a_runtime_that_only_had_blocking_work_is_freed(void **state)
 static void calls_from_outside_are_refused_from_the_beginning_on(void **state)
 {
     struct halt h = HALT_INIT(0);
-    struct shutter shutter = {.rt = new_blocked_rt(&h), .grace_ns = -1};
+    struct shutter shutter = {.rt = new_blocked_rt(&h), .grace_ns = BLZ_NEVER};
     uint64_t count = 0;
     blz_blocking_op op;
     pthread_t thread = start_thread(shut_down, &shutter);
@@ -180,7 +180,7 @@ static void calls_from_outside_are_refused_from_the_beginning_on(void **state)
     (void)state;
     wait_for_closing(shutter.rt);
     assert_int_equal(blz_blocking_run(shutter.rt, count_up, &count), -ESHUTDOWN);
-    assert_int_equal(blz_blocking_start(&op, shutter.rt, count_up, &count), -ESHUTDOWN);
+    assert_int_equal(blz_blocking_start(&op, count_up, &count, shutter.rt), -ESHUTDOWN);
     assert_int_equal(blz_blocking_spawn(shutter.rt, halt, &h, halt_destroy), -ESHUTDOWN);
     event_post(&h.go_on);
     join_thread(thread);
@@ -195,7 +195,7 @@ static void without_a_pool_calls_are_refused_too(void **state)
     uint64_t count = 0;
 
     (void)state;
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     assert_int_equal(blz_blocking_run(rt, count_up, &count), -ESHUTDOWN);
     assert_int_equal(stats_of(rt).blocking_started, 0);
     free_rt(rt);
@@ -219,7 +219,7 @@ BLZ_ASYNC(tidies_up)
     BLZ_AWAIT_SHIELDED(self->rc, blz_blocking(&self->op, count_up, self->count));
     if (self->rc < 0)
         goto out;
-    self->rc = blz_blocking_start(&self->op, NULL, count_up, self->count);
+    self->rc = blz_blocking_start(&self->op, count_up, self->count, NULL);
     if (self->rc == 0)
         BLZ_AWAIT_SHIELDED(self->rc, blz_blocking_join(&self->op));
 out:
@@ -236,7 +236,7 @@ static void a_task_may_still_use_the_pool_in_its_cleanup(void **state)
     (void)state;
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, tidies_up, .count = &count, .started = &started), 0);
     event_wait(&started, 1);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     assert_int_equal(blz_handle_wait(&handle), 0);
     assert_int_equal(handle.result, 2);
     free_rt(rt);
@@ -244,12 +244,12 @@ static void a_task_may_still_use_the_pool_in_its_cleanup(void **state)
 
 static int64_t shut_down_own(void *rt)
 {
-    return blz_rt_shutdown(rt, -1) == -EDEADLK && blz_rt_free(rt) == -EDEADLK;
+    return blz_rt_shutdown(rt, BLZ_NEVER) == -EDEADLK && blz_rt_free(rt) == -EDEADLK;
 }
 
 static int64_t shut_down_other(void *rt)
 {
-    return blz_rt_shutdown(rt, -1);
+    return blz_rt_shutdown(rt, BLZ_NEVER);
 }
 
 static void a_call_cannot_shut_down_its_own_runtime(void **state)
@@ -275,7 +275,7 @@ static int use_in_child(blz_rt *rt)
 
     if (blz_blocking_run(rt, count_up, &count) != -EOWNERDEAD)
         return 1;
-    if (blz_blocking_start(&op, rt, count_up, &count) != -EOWNERDEAD)
+    if (blz_blocking_start(&op, count_up, &count, rt) != -EOWNERDEAD)
         return 2;
     if (blz_blocking_spawn(rt, count_up, &count, NULL) != -EOWNERDEAD)
         return 3;

@@ -91,7 +91,7 @@ static void a_thread_starts_calls_and_waits_for_them_later(void **state)
     (void)state;
     for (int i = 0; i < CALLS; i++) {
         values[i] = i;
-        assert_int_equal(blz_blocking_start(&ops[i], rt, double_it, &values[i]), 0);
+        assert_int_equal(blz_blocking_start(&ops[i], double_it, &values[i], rt), 0);
     }
     for (int i = CALLS - 1; i >= 0; i--)
         assert_int_equal(blz_blocking_wait(&ops[i]), 2 * i);
@@ -110,7 +110,7 @@ BLZ_ASYNC(starts_many)
 {
     BLZ_BEGIN;
     for (int i = 0; i < 300; i++)
-        check(blz_blocking_start(&self->ops[i], NULL, count_up, self->count) == 0);
+        check(blz_blocking_start(&self->ops[i], count_up, self->count, NULL) == 0);
     for (self->i = 0; self->i < 300; self->i++) {
         BLZ_AWAIT(self->rc, blz_blocking_join(&self->ops[self->i]));
         self->sum += self->rc;
@@ -201,7 +201,7 @@ static void without_a_runtime_there_is_no_pool(void **state)
 
     (void)state;
     assert_int_equal(blz_blocking_run(NULL, count_up, &count), -ENXIO);
-    assert_int_equal(blz_blocking_start(&op, NULL, count_up, &count), -ENXIO);
+    assert_int_equal(blz_blocking_start(&op, count_up, &count, NULL), -ENXIO);
     assert_int_equal(blz_blocking_spawn(NULL, count_up, &count, NULL), -ENXIO);
     assert_int_equal(count, 0);
 }
@@ -300,7 +300,7 @@ struct awaits_late {
 BLZ_ASYNC(awaits_late)
 {
     BLZ_BEGIN;
-    check(blz_blocking_start(&self->second, NULL, halt, self->h) == 0);
+    check(blz_blocking_start(&self->second, halt, self->h, NULL) == 0);
     event_wait(&self->h->begun, 1);
     blz_task_cancel(blz_task_current());
     BLZ_AWAIT(self->rc, blz_yield(&self->op.future));
@@ -343,7 +343,7 @@ struct joins_queued {
 BLZ_ASYNC(joins_queued)
 {
     BLZ_BEGIN;
-    check(blz_blocking_start(&self->op, NULL, count_up, self->count) == 0);
+    check(blz_blocking_start(&self->op, count_up, self->count, NULL) == 0);
     BLZ_AWAIT(self->rc, blz_blocking_join(&self->op));
     BLZ_END(self->rc);
 }

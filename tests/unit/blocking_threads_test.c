@@ -11,7 +11,7 @@
 static void a_runtime_without_blocking_work_has_no_pool(void **state)
 {
     int before = nr_threads();
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
 
     (void)state;
     assert_int_equal(BLZ_BLOCK_ON(rt, yields, .times = 10), 0);
@@ -36,7 +36,7 @@ static void meet_on(blz_rt *rt, int64_t members)
 
 static void as_many_calls_as_there_may_be_threads_can_wait_for_each_other(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .blocking_keep_alive_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .blocking_keep_alive_ns = BLZ_NEVER});
 
     (void)state;
     meet_on(rt, 512); /* the default */
@@ -54,7 +54,7 @@ static void calls_that_wait_for_each_other_may_come_from_one_burst(void **state)
 
     (void)state;
     for (int i = 0; i < MEMBERS; i++)
-        assert_int_equal(blz_blocking_start(&ops[i], rt, meet, &m), 0);
+        assert_int_equal(blz_blocking_start(&ops[i], meet, &m, rt), 0);
     for (int i = 0; i < MEMBERS; i++)
         assert_int_equal(blz_blocking_wait(&ops[i]), 1);
     free_rt(rt);
@@ -81,15 +81,16 @@ static int64_t be_inside(void *arg)
 static void there_are_never_more_threads_than_allowed(void **state)
 {
     enum { LIMIT = 3, CALLS = 500 };
-    blz_rt *rt = new_rt(
-        &(blz_options){.workers = 2, .max_blocking_threads = LIMIT, .blocking_keep_alive_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2,
+                                       .max_blocking_threads = LIMIT,
+                                       .blocking_keep_alive_ns = BLZ_NEVER});
     blz_blocking_op *ops = calloc(CALLS, sizeof *ops);
     struct crowd crowd = {0, 0};
 
     (void)state;
     meet_on(rt, LIMIT);
     for (int i = 0; i < CALLS; i++)
-        assert_int_equal(blz_blocking_start(&ops[i], rt, be_inside, &crowd), 0);
+        assert_int_equal(blz_blocking_start(&ops[i], be_inside, &crowd, rt), 0);
     for (int i = 0; i < CALLS; i++)
         assert_int_equal(blz_blocking_wait(&ops[i]), 0);
     assert_in_range(crowd.most, 1, LIMIT);
@@ -109,7 +110,7 @@ static void small_calls_do_not_bring_many_threads(void **state)
     (void)state;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < CALLS; i++)
-            assert_int_equal(blz_blocking_start(&ops[i], rt, count_up, &count), 0);
+            assert_int_equal(blz_blocking_start(&ops[i], count_up, &count, rt), 0);
         for (int i = 0; i < CALLS; i++)
             assert_true(blz_blocking_wait(&ops[i]) > 0);
     }
@@ -121,7 +122,7 @@ static void small_calls_do_not_bring_many_threads(void **state)
 
 static void one_call_at_a_time_needs_one_thread(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .blocking_keep_alive_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .blocking_keep_alive_ns = BLZ_NEVER});
     uint64_t count = 0;
 
     (void)state;
@@ -138,8 +139,8 @@ static void one_call_at_a_time_needs_one_thread(void **state)
 static void idle_threads_leave(void **state)
 {
     int before = nr_threads();
-    blz_rt *rt =
-        new_rt(&(blz_options){.workers = 1, .blocking_keep_alive_ns = BLZ_MSEC, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(
+        &(blz_options){.workers = 1, .blocking_keep_alive_ns = BLZ_MSEC, .watchdog_ns = BLZ_NEVER});
 
     (void)state;
     for (int round = 0; round < 5; round++) {
@@ -168,7 +169,7 @@ static void calls_that_meet_a_leaving_thread_are_made(void **state)
 
 static void threads_that_need_not_leave_stay(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .blocking_keep_alive_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .blocking_keep_alive_ns = BLZ_NEVER});
 
     (void)state;
     meet_on(rt, 4);
@@ -221,8 +222,8 @@ BLZ_ASYNC(lane_owned_task)
 
 static void a_lane_that_is_full_does_not_keep_the_others_waiting(void **state)
 {
-    blz_rt *rt = new_rt(
-        &(blz_options){.workers = 1, .max_blocking_threads = 1, .blocking_keep_alive_ns = -1});
+    blz_rt *rt = new_rt(&(
+        blz_options){.workers = 1, .max_blocking_threads = 1, .blocking_keep_alive_ns = BLZ_NEVER});
 
     (void)state;
     for (uint32_t full = 0; full < BLZ__NR_LANES; full++) {
@@ -259,8 +260,8 @@ static void a_lane_that_is_full_does_not_keep_the_others_waiting(void **state)
 
 static void threads_and_calls_are_counted(void **state)
 {
-    blz_rt *rt = new_rt(
-        &(blz_options){.workers = 1, .max_blocking_threads = 2, .blocking_keep_alive_ns = -1});
+    blz_rt *rt = new_rt(&(
+        blz_options){.workers = 1, .max_blocking_threads = 2, .blocking_keep_alive_ns = BLZ_NEVER});
     struct halt first = HALT_INIT(0), second = HALT_INIT(0);
     blz_blocking_op ops[4];
     uint64_t count = 0;
@@ -268,12 +269,12 @@ static void threads_and_calls_are_counted(void **state)
 
     (void)state;
     assert_int_equal(s.blocking_threads + s.blocking_idle + s.blocking_queued + s.blocking_jobs, 0);
-    assert_int_equal(blz_blocking_start(&ops[0], rt, halt, &first), 0);
-    assert_int_equal(blz_blocking_start(&ops[1], rt, halt, &second), 0);
+    assert_int_equal(blz_blocking_start(&ops[0], halt, &first, rt), 0);
+    assert_int_equal(blz_blocking_start(&ops[1], halt, &second, rt), 0);
     event_wait(&first.begun, 1);
     event_wait(&second.begun, 1);
-    assert_int_equal(blz_blocking_start(&ops[2], rt, count_up, &count), 0);
-    assert_int_equal(blz_blocking_start(&ops[3], rt, count_up, &count), 0);
+    assert_int_equal(blz_blocking_start(&ops[2], count_up, &count, rt), 0);
+    assert_int_equal(blz_blocking_start(&ops[3], count_up, &count, rt), 0);
     s = stats_of(rt);
     assert_int_equal(s.blocking_threads, 2);
     assert_int_equal(s.blocking_idle, 0);

@@ -58,7 +58,7 @@ static const blz_options *one_worker(void)
     static blz_options options;
 
     meter = (struct meter){.allocator = {.alloc = meter_alloc, .free = meter_free, .ctx = &meter}};
-    options = (blz_options){.workers = 1, .watchdog_ns = -1, .allocator = &meter.allocator};
+    options = (blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER, .allocator = &meter.allocator};
     return &options;
 }
 

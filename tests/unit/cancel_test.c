@@ -428,7 +428,7 @@ static void ignore(int awaits, struct reports *reports)
     uint64_t id;
 
     rt = new_rt(&(blz_options){
-        .embedded = true, .watchdog_ns = -1, .on_stuck = note_stuck, .hook_arg = reports});
+        .embedded = true, .watchdog_ns = BLZ_NEVER, .on_stuck = note_stuck, .hook_arg = reports});
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, ignores, .awaits = awaits), 0);
     id = blz_task_id(handle.task);
     blz_handle_cancel(&handle);

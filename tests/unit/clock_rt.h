@@ -12,7 +12,8 @@
 /* Held, the clock goes on only by blz_clock_advance, however idle the runtime is. */
 static inline blz_rt *new_clock_rt(bool held)
 {
-    blz_rt *rt = new_rt(&(blz_options){.test_clock = true, .embedded = true, .watchdog_ns = -1});
+    blz_rt *rt =
+        new_rt(&(blz_options){.test_clock = true, .embedded = true, .watchdog_ns = BLZ_NEVER});
 
     if (held)
         blz__rt_hold_clock(rt);

@@ -181,7 +181,7 @@ static blz_rt *new_on(const char *backend, blz_options options)
 
 static const blz_options one_worker = {.workers = 1},
                          virtual_time = {.workers = 1, .test_clock = true},
-                         by_hand = {.embedded = true, .test_clock = true, .watchdog_ns = -1};
+                         by_hand = {.embedded = true, .test_clock = true, .watchdog_ns = BLZ_NEVER};
 
 static int64_t result_of(blz_handle *handle)
 {
@@ -460,7 +460,7 @@ static void a_slow_lookup_ends_with_the_time_limit(void **state)
         assert_int_equal(BLZ_BLOCK_ON(rt, connects, .fake = &fake, .timeout_ns = BLZ_MSEC),
                          -ETIMEDOUT);
         event_post(&fake.go);
-        assert_int_equal(blz_rt_shutdown(rt, -1), 0); /* the resolver has let go of `fake` */
+        assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0); /* the resolver has let go of `fake` */
     }
 }
 
@@ -469,7 +469,7 @@ static void a_slow_lookup_ends_with_the_time_limit(void **state)
 static void it_can_be_cancelled_before_it_begins(void **state)
 {
     (void)state;
-    for_each_backend(rt, ((blz_options){.embedded = true, .watchdog_ns = -1}))
+    for_each_backend(rt, ((blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER}))
     {
         blz_handle handle;
         assert_int_equal(BLZ_SPAWN_ON(rt, &handle, connects, .target = "127.0.0.1:1"), 0);
@@ -491,7 +491,7 @@ static void it_can_be_cancelled_during_the_lookup(void **state)
         blz_handle_cancel(&handle);
         assert_int_equal(result_of(&handle), -ECANCELED);
         event_post(&fake.go);
-        assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+        assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     }
 }
 
@@ -502,7 +502,7 @@ static void it_can_be_cancelled_while_it_connects(void **state)
 
     (void)state;
     assert_true(blz_addr_format(&t.addr, text, sizeof text) > 0);
-    for_each_backend(rt, ((blz_options){.embedded = true, .watchdog_ns = -1}))
+    for_each_backend(rt, ((blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER}))
     {
         blz_handle handle;
         assert_int_equal(BLZ_SPAWN_ON(rt, &handle, connects, .target = text), 0);
@@ -522,7 +522,7 @@ static void it_can_be_cancelled_between_lookup_and_attempt(void **state)
     struct fake fake; /* the lookup may end after the task, but not after its runtime */
 
     (void)state;
-    for_each_backend(rt, ((blz_options){.embedded = true, .watchdog_ns = -1}))
+    for_each_backend(rt, ((blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER}))
     {
         blz_handle handle;
         fake = resolving_to(&t, 1);
@@ -585,7 +585,7 @@ static void a_shutdown_ends_it(void **state)
         int64_t seen = event_count(&fake.started);
         assert_int_equal(BLZ_SPAWN_ON(rt, &handle, connects, .fake = &fake, .stagger_ns = -1), 0);
         event_wait(&fake.started, seen + 1);
-        assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+        assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
         assert_int_equal(result_of(&handle), -ECANCELED);
     }
     close_target(&t[0]);

@@ -36,8 +36,8 @@ static blz_console console;
 
 static void open_server(const char *backend)
 {
-    blz_rt *rt = new_rt(&(
-        blz_options){.test_clock = true, .embedded = true, .watchdog_ns = -1, .backend = backend});
+    blz_rt *rt = new_rt(&(blz_options){
+        .test_clock = true, .embedded = true, .watchdog_ns = BLZ_NEVER, .backend = backend});
 
     blz__rt_hold_clock(rt);
     memset(&console, 0, sizeof console);

@@ -406,7 +406,7 @@ static void a_runtime_that_ends_is_not_shown_any_more(void **state)
     blz_console *console;
 
     (void)state;
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     assert_int_equal(blz_console_new(&console, rt,
                                      &(blz_console_options){.address = "127.0.0.1:0"}),
                      -ESHUTDOWN);

@@ -57,14 +57,14 @@ static void begin_with(int64_t watchdog_ns)
 
 static void begin(void)
 {
-    begin_with(-1);
+    begin_with(BLZ_NEVER);
 }
 
 static void end(void)
 {
     blz_rt *ending = rt;
 
-    check(blz_rt_shutdown(rt, -1) == 0);
+    check(blz_rt_shutdown(rt, BLZ_NEVER) == 0);
     unwatch_rt(rt);
     rt = NULL; /* its memory goes, and with it the locks that we look at */
     check(blz_rt_free(ending) == 0);

@@ -90,7 +90,7 @@ static blz_stream temp_file(blz_rt *rt, size_t len)
     unlink(path);
     put(fd, data.bytes, len);
     check(lseek(fd, 0, SEEK_SET) == 0);
-    check(blz_file_from_fd(&file, rt, fd) == 0);
+    check(blz_file_from_fd(&file, fd, rt) == 0);
     return blz_file_stream(&file);
 }
 

@@ -9,7 +9,7 @@
 
 static blz_rt *new_frugal_rt(void)
 {
-    return new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1, .budget = 5});
+    return new_rt(&(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER, .budget = 5});
 }
 
 /* From now on the task is cancelled, which it is told at its next poll; and it must let go. */
@@ -307,8 +307,10 @@ static void count_refused(void *arg, const blz_stuck *stuck)
 static void a_task_whose_branches_are_cancelled_does_not_ignore_its_cancellation(void **state)
 {
     int reports = 0;
-    blz_rt *rt = new_rt(&(blz_options){
-        .embedded = true, .watchdog_ns = -1, .on_stuck = count_refused, .hook_arg = &reports});
+    blz_rt *rt = new_rt(&(blz_options){.embedded = true,
+                                       .watchdog_ns = BLZ_NEVER,
+                                       .on_stuck = count_refused,
+                                       .hook_arg = &reports});
     blz_handle handle;
     blz_stats stats;
 

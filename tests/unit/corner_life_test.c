@@ -83,7 +83,7 @@ static int64_t spawn_pinned_joiner(void *arg)
 
 static void a_pinned_task_stays_when_the_child_that_it_joins_ends_elsewhere(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = BLZ_NEVER});
     struct meeting meeting = {.gate = GATE_INIT, .blocked = EVENT_INIT, .release = EVENT_INIT};
 
     (void)state;
@@ -127,7 +127,7 @@ static void outlast_tasks(void *arg, int64_t result)
 
 static void a_shutdown_returns_after_the_callbacks_have(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = BLZ_NEVER});
     static struct slow_callback callback; /* stays, should the shutdown not wait for it */
     struct gate gate = GATE_INIT;
     blz_handle handle;
@@ -139,7 +139,7 @@ static void a_shutdown_returns_after_the_callbacks_have(void **state)
     assert_int_equal(blz_task_on_done(&handle, outlast_tasks, &callback), 0);
     gate_open(&gate, 4);
     event_wait(&callback.begun, 1);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     assert_true(__atomic_load_n(&callback.ended, __ATOMIC_RELAXED));
     free_rt(rt);
 }
@@ -191,7 +191,7 @@ static int64_t say_thread_name(void *arg)
 static void the_name_in_the_options_may_go_after_the_creation(void **state)
 {
     char name[] = "server", thread[16];
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .name = name, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .name = name, .watchdog_ns = BLZ_NEVER});
 
     (void)state;
     memset(name, 'x', sizeof name - 1);
@@ -292,7 +292,7 @@ static int64_t run_in_child(void *arg)
 
     (void)arg;
     if (pid == 0) {
-        blz_options alone = {.workers = 1, .watchdog_ns = -1};
+        blz_options alone = {.workers = 1, .watchdog_ns = BLZ_NEVER};
 
         alarm(CHILD_SECONDS);
         _exit(BLZ_RUN_WITH(&alone, give, .value = 9) == 9 ? 0 : 1);
@@ -303,7 +303,7 @@ static int64_t run_in_child(void *arg)
 
 static void a_child_forked_by_a_task_may_have_a_runtime_of_its_own(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = BLZ_NEVER});
 
     (void)state;
     assert_int_equal(BLZ_BLOCK_ON(rt, calls, .fn = run_in_child), 0);

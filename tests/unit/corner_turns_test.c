@@ -96,8 +96,10 @@ static struct tree grow(bool from_outside)
 {
     struct tree tree = {.from_outside = from_outside, .leaves_before = -1};
 
-    tree.rt = new_rt(&(blz_options){
-        .workers = 1, .watchdog_ns = -1, .inject_interval = INTERVAL, .event_interval = INTERVAL});
+    tree.rt = new_rt(&(blz_options){.workers = 1,
+                                    .watchdog_ns = BLZ_NEVER,
+                                    .inject_interval = INTERVAL,
+                                    .event_interval = INTERVAL});
     assert_int_equal(BLZ_BLOCK_ON(tree.rt, grows, .tree = &tree), 0);
     free_rt(tree.rt);
     assert_int_equal(tree.leaves, LEAVES);
@@ -227,8 +229,8 @@ BLZ_ASYNC(crowd)
 static void late_tasks_run(int yielding, int pinned_yielding, int late, int pinned_late,
                            unsigned event_interval)
 {
-    blz_rt *rt =
-        new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1, .event_interval = event_interval});
+    blz_rt *rt = new_rt(
+        &(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER, .event_interval = event_interval});
 
     memset(&crowded, 0, sizeof crowded);
     assert_int_equal(BLZ_BLOCK_ON(rt, crowd, .yielding = yielding,
@@ -303,9 +305,9 @@ static void options_of_one_work_alone_and_together(void **state)
 {
     static const blz_options all[] = {
         {.watchdog_ns = 1},
-        {.watchdog_ns = -1, .inject_interval = 1},
-        {.watchdog_ns = -1, .budget = 1},
-        {.watchdog_ns = -1, .event_interval = 1},
+        {.watchdog_ns = BLZ_NEVER, .inject_interval = 1},
+        {.watchdog_ns = BLZ_NEVER, .budget = 1},
+        {.watchdog_ns = BLZ_NEVER, .event_interval = 1},
         {.watchdog_ns = 1, .inject_interval = 1, .budget = 1, .event_interval = 1},
     };
 
@@ -375,7 +377,7 @@ static void an_inject_interval_of_one_lets_other_tasks_run(void **state)
     struct chain chain = {.links_before = -1, .ended = EVENT_INIT};
 
     (void)state;
-    chain.rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1, .inject_interval = 1});
+    chain.rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER, .inject_interval = 1});
     assert_int_equal(BLZ_BLOCK_ON(chain.rt, calls, .fn = begin_chain, .arg = &chain), 0);
     event_wait(&chain.ended, 1);
     free_rt(chain.rt);

@@ -12,7 +12,7 @@
 
 /* Runs an async function in the child, on its one thread: TSan allows no others after a fork. */
 #define RUN_ALONE(...) \
-    (void)BLZ_RUN_WITH((&(blz_options){.workers = 1, .watchdog_ns = -1}), __VA_ARGS__)
+    (void)BLZ_RUN_WITH((&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER}), __VA_ARGS__)
 
 /* The child: what it writes to stderr goes to `fd`. */
 static inline void die_in_child(void (*misuse)(void), int fd)

@@ -230,7 +230,9 @@ static blz_rt *rt;
 
 static void begin(unsigned workers, bool answers_cancels)
 {
-    blz_options options = {.workers = workers, .allocator = test_memory(), .watchdog_ns = -1};
+    blz_options options = {.workers = workers,
+                           .allocator = test_memory(),
+                           .watchdog_ns = BLZ_NEVER};
 
     assert_int_equal(blz__rt_create(&rt, &options, &toy_ops), 0);
     for (unsigned i = 0; i < workers; i++)
@@ -376,7 +378,7 @@ static void the_shutdown_cancels_operations(void **state)
     begin(3, true);
     for (int i = 0; i < 50; i++)
         assert_int_equal(BLZ_SPAWN_ON(rt, &handles[i], asks, .kind = i % 2 ? NEVER : LATER), 0);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     for (int i = 0; i < 50; i++) {
         assert_int_equal(blz_handle_wait(&handles[i]), 0);
         assert_int_equal(handles[i].result, -ECANCELED);

@@ -277,7 +277,7 @@ static void a_task_in_a_poll_is_shown_as_running_to_other_threads(void **state)
     blz_handle handle;
 
     (void)state;
-    rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, busy, .started = &started, .enough = &enough), 0);
     event_wait(&started, 1);
     take_dump();

@@ -303,8 +303,8 @@ static void a_task_that_wakes_itself_does_not_keep_a_turn(void **state)
 
 static void a_long_event_interval_does_not_stop_the_turns(void **state)
 {
-    blz_rt *rt =
-        new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1, .event_interval = 1u << 30});
+    blz_rt *rt = new_rt(
+        &(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER, .event_interval = 1u << 30});
     blz_handle handle;
 
     (void)state;
@@ -327,7 +327,7 @@ static void freeing_runs_the_tasks_to_their_end(void **state)
     turn_all(rt);
     assert_int_equal(BLZ_SPAWN_ON(rt, &handles[1], sleeps), 0); /* never polled before */
     assert_int_equal(BLZ_SPAWN_ON(rt, &handles[2], give, .value = 1), 0);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(blz_handle_wait(&handles[i]), 0);
         assert_int_equal(handles[i].result, i == 2 ? 1 : -ECANCELED);

@@ -17,7 +17,7 @@ static bool is_enough(void)
 static void begin(void)
 {
     __atomic_store_n(&enough, false, __ATOMIC_RELAXED);
-    rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
 }
 
 static void end(void)
@@ -316,7 +316,8 @@ static void a_larger_budget_lasts_longer(void **state)
     for (int i = 0; i < 3; i++) {
         blz_stats stats;
         __atomic_store_n(&enough, false, __ATOMIC_RELAXED);
-        rt = new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1, .budget = budgets[i]});
+        rt = new_rt(
+            &(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER, .budget = budgets[i]});
         assert_int_equal(BLZ_SPAWN_ON(rt, NULL, endless_ready), 0);
         assert_true(blz_rt_turn(rt) > 0);
         blz_rt_stats(rt, &stats);

@@ -54,7 +54,7 @@ static void read_by_calls(blz_rt *rt)
     assert_int_equal(BLZ_SPAWN_ON(rt, &task, reads, .fd = handle, .number = fds[0]), 0);
     assert_waits(rt, &task);
     assert_int_equal(blz_fd_detach(&handle), 0);
-    assert_int_equal(result_of(rt, &task), -ECANCELED);
+    assert_int_equal(result_of(rt, &task), -EBADF);
     assert_int_equal(BLZ_SPAWN_ON(rt, &task, reads, .fd = stale, .number = fds[0]), 0);
     assert_int_equal(result_of(rt, &task), -EBADF);
 

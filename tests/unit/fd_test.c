@@ -297,7 +297,7 @@ static void attach_twice(blz_rt *rt)
         assert_waits(rt, &tasks[i]);
     }
     assert_int_equal(blz_fd_detach(&handles[0]), 0);
-    assert_int_equal(result_of(rt, &tasks[0]), -ECANCELED);
+    assert_int_equal(result_of(rt, &tasks[0]), -EBADF);
     assert_waits(rt, &tasks[1]);
     put(fds[1]);
     assert_int_equal(result_of(rt, &tasks[1]), BLZ_FD_READ);

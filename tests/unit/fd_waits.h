@@ -16,7 +16,7 @@ enum { NR_BACKENDS = sizeof backends / sizeof *backends };
 /* Everything happens in blz_rt_turn, on this thread. */
 static inline blz_rt *new_backend_rt(const char *backend)
 {
-    return new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1, .backend = backend});
+    return new_rt(&(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER, .backend = backend});
 }
 
 /* Runs a test once for each backend. */
@@ -79,7 +79,7 @@ static inline blz_fd attach(blz_rt *rt, int fd)
 {
     blz_fd handle;
 
-    assert_int_equal(blz_fd_attach_to(&handle, rt, fd), 0);
+    assert_int_equal(blz_fd_attach_to(&handle, fd, rt), 0);
     return handle;
 }
 

@@ -95,7 +95,7 @@ static void ring_a_timer(blz_rt *rt)
     blz_timer timer;
 
     blz_timer_init(&timer, count_calls, &called);
-    check(blz_timer_start(&timer, rt, 0) == 0);
+    check(blz_timer_start(&timer, 0, rt) == 0);
     event_wait(&called, 1);
 }
 

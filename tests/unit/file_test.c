@@ -183,12 +183,12 @@ ON_EACH_BACKEND(what_is_not_a_file_is_refused_without_waiting)
                                              &(blz_open_options){.write = true})),
                      -EINVAL);
     check(pipe2(fds, O_CLOEXEC) == 0);
-    assert_int_equal(blz_file_from_fd(&f, rt, fds[0]), -EINVAL);
-    assert_int_equal(blz_file_from_fd(&f, rt, 12345), -EBADF);
+    assert_int_equal(blz_file_from_fd(&f, fds[0], rt), -EINVAL);
+    assert_int_equal(blz_file_from_fd(&f, 12345, rt), -EBADF);
     close(fds[0]);
     close(fds[1]);
     fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(blz_file_from_fd(&f, NULL, fds[0]), -ENXIO);
+    assert_int_equal(blz_file_from_fd(&f, fds[0], NULL), -ENXIO);
     close(fds[0]);
     end(rt);
 }
@@ -208,7 +208,7 @@ ON_EACH_BACKEND(descriptors_are_close_on_exec_and_in_blocking_mode)
         fd = (int)blz_file_into_fd(&f);
         assert_int_equal(blz_file_into_fd(&f), -EBADF);
     }
-    assert_int_equal(blz_file_from_fd(&f, rt, fd), 0);
+    assert_int_equal(blz_file_from_fd(&f, fd, rt), 0);
     assert_int_equal(blz_file_close(&f), 0);
     assert_int_equal(fcntl(fd, F_GETFD), -1);
     end(rt);
@@ -328,7 +328,7 @@ ON_EACH_BACKEND(a_file_system_that_is_all_memory_needs_no_thread)
 
     if (fd >= 0) {
         unlink(name);
-        assert_int_equal(blz_file_from_fd(&f, rt, fd), 0);
+        assert_int_equal(blz_file_from_fd(&f, fd, rt), 0);
         assert_int_equal(AWAIT(rt, blz_file_write_all(&io, &f, "shm", 3)), 3);
         assert_int_equal(AWAIT(rt, blz_file_read_at(&io, &f, buf, 4, 0)), 3);
         assert_memory_equal(buf, "shm", 3);
@@ -454,7 +454,7 @@ ON_EACH_BACKEND(closing_takes_effect_after_the_last_operation)
     char buf[4] = {0};
     int slave, master = open_terminal(&slave);
 
-    assert_int_equal(blz_file_from_fd(&f, rt, slave), 0);
+    assert_int_equal(blz_file_from_fd(&f, slave, rt), 0);
     copy = f;
     START(rt, &reading, blz_file_read(&io, &f, buf, 4));
     assert_int_equal(blz_file_into_fd(&f), -EBUSY);
@@ -480,7 +480,7 @@ ON_EACH_BACKEND(a_cancelled_read_gives_its_memory_back_when_it_is_done)
     char buf[4] = {0};
     int slave, master = open_terminal(&slave);
 
-    assert_int_equal(blz_file_from_fd(&f, rt, slave), 0);
+    assert_int_equal(blz_file_from_fd(&f, slave, rt), 0);
     START(rt, &reading, blz_file_read(&io, &f, buf, 4));
     if (!ring) { /* the thread has taken it out of the queue */
         blz_stats stats;
@@ -518,8 +518,8 @@ ON_EACH_BACKEND(what_is_cancelled_in_the_queue_never_happens)
         return;
     }
     rt = new_rt(&(blz_options){
-        .backend = backend, .embedded = true, .watchdog_ns = -1, .max_blocking_threads = 1});
-    assert_int_equal(blz_file_from_fd(&f, rt, slave), 0);
+        .backend = backend, .embedded = true, .watchdog_ns = BLZ_NEVER, .max_blocking_threads = 1});
+    assert_int_equal(blz_file_from_fd(&f, slave, rt), 0);
     START(rt, &reading, blz_file_read(&one, &f, buf, 4));
     START(rt, &opening, blz_file_create(&two, &g, in_dir("never")));
     assert_int_equal(CANCEL(rt, &opening), -ECANCELED);

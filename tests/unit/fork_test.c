@@ -145,7 +145,7 @@ static int64_t fork_in_task(void *arg)
 
 static void a_task_that_forks_cannot_spawn_in_the_child(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = BLZ_NEVER});
 
     (void)state;
     assert_int_equal(BLZ_BLOCK_ON(rt, calls, .fn = fork_in_task, .arg = rt), 0);
@@ -210,7 +210,7 @@ BLZ_ASYNC(forks)
 
 static void a_task_that_forks_frees_in_the_child_without_locks(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
 
     (void)state;
     assert_int_equal(BLZ_BLOCK_ON(rt, forks), 0);

@@ -312,9 +312,9 @@ ON_EACH_BACKEND(an_open_directory_is_listed)
     write_file(rt, "a", "x");
     assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, dir, NULL)), 0);
     fd = (int)blz_file_into_fd(&f);
-    assert_int_equal(blz_dir_from_fd(&d, NULL, fd), -ENXIO);
-    assert_int_equal(blz_dir_from_fd(&d, rt, -1), -EBADF);
-    assert_int_equal(blz_dir_from_fd(&d, rt, fd), 0);
+    assert_int_equal(blz_dir_from_fd(&d, fd, NULL), -ENXIO);
+    assert_int_equal(blz_dir_from_fd(&d, -1, rt), -EBADF);
+    assert_int_equal(blz_dir_from_fd(&d, fd, rt), 0);
     assert_int_equal(AWAIT(rt, blz_dir_next(&op, &d, &entry)), 1);
     assert_string_equal(entry.name, "a");
     assert_int_equal(AWAIT(rt, blz_dir_next(&op, &d, &entry)), 0);
@@ -323,7 +323,7 @@ ON_EACH_BACKEND(an_open_directory_is_listed)
 
     assert_int_equal(AWAIT(rt, blz_file_open(&io, &f, in_dir("a"), NULL)), 0);
     fd = (int)blz_file_into_fd(&f);
-    assert_int_equal(blz_dir_from_fd(&d, rt, fd), -ENOTDIR);
+    assert_int_equal(blz_dir_from_fd(&d, fd, rt), -ENOTDIR);
     assert_int_equal(close(fd), 0);
     blz_dir_close(&d);
     end(rt);

@@ -118,7 +118,7 @@ static void cancel_before(blz_rt *rt)
 
 static void close_before(blz_rt *rt)
 {
-    play(rt, DO_PLAIN, CLOSES, -ECANCELED, 0);
+    play(rt, DO_PLAIN, CLOSES, -EBADF, 0);
 }
 
 static void what_is_written_in_a_crowd_is_sent_with_the_rest(void **state)

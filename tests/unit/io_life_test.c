@@ -83,7 +83,7 @@ static void read_a_byte(blz_rt *rt)
 
 static void free_another_one(blz_rt *rt, const blz_options *options)
 {
-    blz_options threads = {.backend = options->backend, .workers = 1, .watchdog_ns = -1};
+    blz_options threads = {.backend = options->backend, .workers = 1, .watchdog_ns = BLZ_NEVER};
     blz_rt *other = new_rt(&threads);
     struct pair pair;
 
@@ -166,7 +166,7 @@ static void a_buffer_may_be_given_back_after_its_runtime(void **state)
 /* The runtime itself stays as long as the handle does. */
 static void descriptors_are_closed_with_the_runtime_whoever_still_refers_to_it(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
     blz_handle handle;
     struct pair pair;
     char c;
@@ -241,8 +241,8 @@ static void a_listener_ends_with_its_runtime_whoever_still_refers_to_it(void **s
 
 static void a_task_of_another_runtime_is_refused(void **state)
 {
-    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
-    blz_rt *other = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
+    blz_rt *other = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
     struct pair pair;
 
     (void)state;

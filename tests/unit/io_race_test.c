@@ -507,7 +507,7 @@ static int misuse(const struct io_config *config, int out)
     alarm(CHILD_SECONDS);
     options.embedded = true; /* a child of a program with threads makes none of its own */
     options.workers = 1;
-    options.watchdog_ns = -1;
+    options.watchdog_ns = BLZ_NEVER;
     if (dup2(out, STDERR_FILENO) < 0 || blz_rt_new(&rt, &options) < 0)
         return 1;
     open_pair(&pair, rt, PAIR_UNIX);

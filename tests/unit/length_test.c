@@ -145,9 +145,9 @@ CASE(stream_writev_count, blz_stream_writev_all(&t->stream_op, &t->pair, t->iov,
 CASE(reader_read, blz_reader_read(&t->reader, t->buf, len));
 CASE(reader_read_exact, blz_reader_read_exact(&t->reader, t->buf, len));
 CASE(reader_peek, blz_reader_peek(&t->reader, len));
-CASE(writer_write, blz_writer_write(&t->writer, t->buf, len));
-CASE(writer_writev, blz_writer_writev(&t->writer, bad_iov(t, len), 2));
-CASE(writer_writev_count, blz_writer_writev(&t->writer, t->iov, len));
+CASE(writer_write, blz_writer_write_all(&t->writer, t->buf, len));
+CASE(writer_writev, blz_writer_writev_all(&t->writer, bad_iov(t, len), 2));
+CASE(writer_writev_count, blz_writer_writev_all(&t->writer, t->iov, len));
 CASE(writer_frame, blz_writer_record(&t->frame_op, &t->writer, &t->codec, NULL, t->buf, len));
 
 static blz_future *memory_stream(struct things *t, size_t len)
@@ -252,7 +252,7 @@ static void open_things(struct things *t, const char *backend)
 
     *t = (struct things){.rt = turning_rt(backend), .path = "/tmp/blitz-length-XXXXXX"};
     tcp_socketpair(fds);
-    assert_int_equal(blz_tcp_from_fd(&t->tcp, t->rt, fds[0]), 0);
+    assert_int_equal(blz_tcp_from_fd(&t->tcp, fds[0], t->rt), 0);
     t->tcp_peer = fds[1];
     assert_int_equal(blz_unix_pair(&t->local, &t->local_peer, t->rt), 0);
     assert_int_equal(blz_unix_dgram_pair(&t->dgram, &t->dgram_peer, t->rt), 0);
@@ -263,7 +263,7 @@ static void open_things(struct things *t, const char *backend)
     assert_int_equal(blz_udp_connect(&t->udp, &t->addr), 0);
     file = mkstemp(t->path);
     assert_true(file >= 0 && write(file, "content", 7) == 7 && lseek(file, 0, SEEK_SET) == 0);
-    assert_int_equal(blz_file_from_fd(&t->file, t->rt, file), 0);
+    assert_int_equal(blz_file_from_fd(&t->file, file, t->rt), 0);
     assert_int_equal(blz_stream_pair(&t->pair, &t->pair_peer, 0, NULL), 0);
     assert_int_equal(blz_reader_init(&t->reader, t->pair, NULL, 64), 0);
     assert_int_equal(blz_writer_init(&t->writer, t->pair, NULL, 64), 0);
@@ -340,7 +340,7 @@ ON_EACH_BACKEND(pieces_that_are_too_long_together_are_refused)
     assert_int_equal(AWAIT(t.rt, blz_file_writev(&t.io, &t.file, iov, 3)), -EINVAL);
     assert_int_equal(AWAIT(t.rt, blz_stream_writev(&t.io, &t.pair, iov, 3)), -EINVAL);
     assert_int_equal(AWAIT(t.rt, blz_stream_writev_all(&t.stream_op, &t.pair, iov, 3)), -EINVAL);
-    assert_int_equal(AWAIT(t.rt, blz_writer_writev(&t.writer, iov, 3)), -EINVAL);
+    assert_int_equal(AWAIT(t.rt, blz_writer_writev_all(&t.writer, iov, 3)), -EINVAL);
     check_untouched(&t);
     close_things(&t);
 }

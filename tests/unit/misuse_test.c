@@ -139,7 +139,7 @@ BLZ_ASYNC(shared_inside)
 
 static void join_shared_inside(void)
 {
-    (void)BLZ_RUN_WITH((&(blz_options){.test_clock = true, .workers = 1, .watchdog_ns = -1}),
+    (void)BLZ_RUN_WITH((&(blz_options){.test_clock = true, .workers = 1, .watchdog_ns = BLZ_NEVER}),
                        shared_inside);
 }
 

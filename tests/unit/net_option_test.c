@@ -12,7 +12,7 @@ static blz_tcp open_tcp(blz_rt *rt, int family, int *fd)
 
     *fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     check(*fd >= 0);
-    check(blz_tcp_from_fd(&conn, rt, *fd) == 0);
+    check(blz_tcp_from_fd(&conn, *fd, rt) == 0);
     return conn;
 }
 

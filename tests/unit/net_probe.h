@@ -65,7 +65,7 @@ BLZ_ASYNC(awaits)
 
 static inline blz_rt *turning_rt(const char *backend)
 {
-    return new_rt(&(blz_options){.backend = backend, .embedded = true, .watchdog_ns = -1});
+    return new_rt(&(blz_options){.backend = backend, .embedded = true, .watchdog_ns = BLZ_NEVER});
 }
 
 static inline void START(blz_rt *rt, blz_handle *handle, blz_future *op)

@@ -90,6 +90,7 @@ ON_EACH_BACKEND(a_thousand_connections_are_spread_evenly_over_two_workers)
 {
     enum { MANY = 1000 };
     struct server server;
+    int64_t rc;
     int most = 0;
 
     start_server(&server, backend, 2, true, count_conn);
@@ -103,7 +104,8 @@ ON_EACH_BACKEND(a_thousand_connections_are_spread_evenly_over_two_workers)
     assert_true(most <= MANY * 6 / 10);
     blz_handle_cancel(&server.handle);
     assert_int_equal(blz_tcp_listener_close(&server.ln), 0);
-    assert_int_equal(end_server(&server), -ECANCELED);
+    rc = end_server(&server);
+    assert_true(rc == -ECANCELED || rc == -EBADF); /* both end it */
 }
 
 ON_EACH_BACKEND(without_spreading_one_worker_accepts)
@@ -116,7 +118,7 @@ ON_EACH_BACKEND(without_spreading_one_worker_accepts)
     event_wait(&server.accepted, 51);
     assert_int_equal(server.counts[0], 51);
     assert_int_equal(blz_tcp_listener_close(&server.ln), 0); /* ends it */
-    assert_int_equal(end_server(&server), -ECANCELED);
+    assert_int_equal(end_server(&server), -EBADF);
 }
 
 ON_EACH_BACKEND(closing_the_listener_ends_all_acceptors)
@@ -127,7 +129,7 @@ ON_EACH_BACKEND(closing_the_listener_ends_all_acceptors)
         blz_tcp_listener copy = server.ln;
         assert_int_equal(blz_tcp_listener_close(&server.ln), 0);
         assert_int_equal(blz_handle_wait(&server.handle), 0);
-        assert_int_equal(server.handle.result, -ECANCELED);
+        assert_int_equal(server.handle.result, -EBADF);
         server.ln = copy;
         assert_int_equal(BLZ_BLOCK_ON(server.rt, serves, .server = &server, .on_conn = count_conn),
                          -EBADF);

@@ -55,7 +55,7 @@ struct accepts {
 BLZ_ASYNC(accepts)
 {
     BLZ_BEGIN;
-    self->rc = blz_tcp_listener_from_fd(&self->ln, NULL, self->fd);
+    self->rc = blz_tcp_listener_from_fd(&self->ln, self->fd, NULL);
     if (self->rc == 0)
         BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, &self->ln, &self->conn));
     if (self->rc == 0)
@@ -133,7 +133,7 @@ ON_EACH_BACKEND(connections_that_no_task_waits_for_are_left_to_other_processes)
     blz_tcp conn;
     blz_io io = {0};
 
-    assert_int_equal(blz_tcp_listener_from_fd(&ln, rt, dup(fd)), 0);
+    assert_int_equal(blz_tcp_listener_from_fd(&ln, dup(fd), rt), 0);
     assert_int_equal(AWAIT(rt, blz_tcp_accept(&io, &ln, &conn)), 0);
     assert_true(other_accepts(fd, &addr, rt));
     assert_int_equal(blz_tcp_close(&conn), 0);
@@ -157,7 +157,7 @@ ON_EACH_BACKEND(an_accept_does_not_block_where_another_process_has_changed_the_m
     blz_io io = {0};
     blz_handle accepting;
 
-    assert_int_equal(blz_tcp_listener_from_fd(&ln, rt, dup(fd)), 0);
+    assert_int_equal(blz_tcp_listener_from_fd(&ln, dup(fd), rt), 0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK), 0);
         START(rt, &accepting, blz_tcp_accept(&io, &ln, &conn));
@@ -181,12 +181,12 @@ ON_EACH_BACKEND(a_socket_that_is_taken_over_is_not_put_into_blocking_mode)
     blz_unix conn;
 
     assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-    assert_int_equal(blz_tcp_listener_from_fd(&ln, rt, dup(fd)), 0);
+    assert_int_equal(blz_tcp_listener_from_fd(&ln, dup(fd), rt), 0);
     assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
     assert_int_equal(blz_tcp_listener_close(&ln), 0);
     close(fd);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
-    assert_int_equal(blz_unix_from_fd(&conn, rt, dup(pair[0])), 0);
+    assert_int_equal(blz_unix_from_fd(&conn, dup(pair[0]), rt), 0);
     assert_true(fcntl(pair[0], F_GETFL) & O_NONBLOCK);
     assert_int_equal(blz_unix_close(&conn), 0);
     close(pair[0]);
@@ -210,7 +210,7 @@ struct race {
 BLZ_ASYNC(race)
 {
     BLZ_BEGIN;
-    self->rc = blz_tcp_listener_from_fd(&self->ln, NULL, self->fd);
+    self->rc = blz_tcp_listener_from_fd(&self->ln, self->fd, NULL);
     while (self->rc == 0) {
         BLZ_AWAIT(self->rc, blz_tcp_accept(&self->io, &self->ln, &self->conn));
         if (self->rc < 0)

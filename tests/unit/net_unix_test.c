@@ -509,10 +509,10 @@ static void descriptors_of_another_kind_are_refused(void **state)
 
     (void)state;
     assert_true(fd >= 0);
-    assert_int_equal(blz_tcp_from_fd(&tcp, e.rt, fd), -EINVAL);
-    assert_int_equal(blz_unix_dgram_from_fd(&dgram, e.rt, fd), -EINVAL);
-    assert_int_equal(blz_unix_listener_from_fd(&ln, e.rt, fd), -EINVAL);
-    assert_int_equal(blz_unix_from_fd(&e.a, e.rt, fd), 0);
+    assert_int_equal(blz_tcp_from_fd(&tcp, fd, e.rt), -EINVAL);
+    assert_int_equal(blz_unix_dgram_from_fd(&dgram, fd, e.rt), -EINVAL);
+    assert_int_equal(blz_unix_listener_from_fd(&ln, fd, e.rt), -EINVAL);
+    assert_int_equal(blz_unix_from_fd(&e.a, fd, e.rt), 0);
     assert_int_equal(blz_unix_listen_with(&ln, &v4, &(blz_unix_listen_options){.rt = e.rt}),
                      -EAFNOSUPPORT);
     assert_int_equal(blz_unix_dgram_bind_with(&dgram, &v4, &(blz_unix_dgram_options){.rt = e.rt}),

@@ -106,7 +106,7 @@ static void the_environment_tunes_the_watchdog(void **state)
     assert_int_equal(create_with("BLZ_WATCHDOG_MS", "70", &out), 0);
     assert_int_equal(out.watchdog_ns, 70 * BLZ_MSEC);
     assert_int_equal(create_with("BLZ_WATCHDOG_MS", "-1", &out), 0);
-    assert_true(out.watchdog_ns < 0);
+    assert_true(out.watchdog_ns == BLZ_NEVER);
 }
 
 static void the_environment_says_how_closely_to_observe(void **state)
@@ -202,8 +202,8 @@ BLZ_ASYNC(spawns_ordered)
 
 static void spawn_in_order(bool disable_lifo, int *order)
 {
-    blz_rt *rt =
-        new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1, .disable_lifo = disable_lifo});
+    blz_rt *rt = new_rt(
+        &(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER, .disable_lifo = disable_lifo});
     int next = 0;
 
     assert_int_equal(BLZ_SPAWN_ON(rt, NULL, spawns_ordered, .order = order, .next = &next), 0);

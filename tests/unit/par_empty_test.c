@@ -35,11 +35,11 @@ static void check_loops(blz_par *par, void *arg)
     size_t index;
 
     (void)arg;
-    check(blz_par_map(par, &place, 0, &place, 0, N, count_map, &tally, NULL) == 0);
+    check(blz_par_map(par, &place, &place, N, 0, 0, count_map, &tally, NULL) == 0);
     check(tally.calls == N);
-    check(blz_par_fill(par, &place, 0, N, &place, NULL) == 0);
-    check(blz_par_min(par, &place, 0, N, compare, NULL, &index, NULL) == 0 && index == 0);
-    check(blz_par_max(par, &place, 0, N, compare, NULL, &index, NULL) == 0 && index == 0);
+    check(blz_par_fill(par, &place, N, 0, &place, NULL) == 0);
+    check(blz_par_min(par, &place, N, 0, compare, NULL, &index, NULL) == 0 && index == 0);
+    check(blz_par_max(par, &place, N, 0, compare, NULL, &index, NULL) == 0 && index == 0);
 }
 
 static int fold_nothing(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
@@ -190,8 +190,8 @@ static void check_nothing(blz_par *par, void *arg)
     size_t nr = 7, offsets[1] = {9}, counts[1] = {9};
 
     (void)arg;
-    check(blz_par_map(par, NULL, 8, NULL, 8, 0, count_map, &none, NULL) == 0);
-    check(blz_par_fill(par, NULL, 8, 0, &first, NULL) == 0);
+    check(blz_par_map(par, NULL, NULL, 0, 8, 8, count_map, &none, NULL) == 0);
+    check(blz_par_fill(par, NULL, 0, 8, &first, NULL) == 0);
     check(blz_par_scan_inclusive(par, NULL, 0, 8, NULL, count_op, &none, NULL) == 0);
     check(blz_par_scan_exclusive(par, NULL, 0, 8, NULL, &first, &total, count_op, &none, NULL) ==
           0);
@@ -234,7 +234,7 @@ static void check_no_groups(blz_par *par, void *arg)
     check(blz_par_histogram(par, &place, N, 0, NULL, 0, to_bucket, NULL, &o) == -ERANGE);
     blz_par_cancel_set(&cancel, -EINTR);
     check(blz_par_group_order(par, NULL, 0, 0, offsets, NULL, &o) == -EINTR);
-    check(blz_par_fill(par, &place, 0, N, &place, &o) == -EINTR);
+    check(blz_par_fill(par, &place, N, 0, &place, &o) == -EINTR);
     check(blz_par_shuffle(par, &place, N, 0, 1, &o) == -EINTR);
 }
 

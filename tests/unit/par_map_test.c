@@ -30,7 +30,7 @@ static void map_sizes(blz_par *par, void *arg)
         fill_pattern(in, n, PATTERN_SORTED);
         memcpy(negated, in, sizeof in);
         check(halve(par, a, in, n, NULL) == 0);
-        check(blz_par_map(par, b, sizeof *b, in, sizeof *in, n, halve_one, NULL, NULL) == 0);
+        check(blz_par_map(par, b, in, n, sizeof *b, sizeof *in, halve_one, NULL, NULL) == 0);
         check(negate(par, n, negated, NULL) == 0);
         for (size_t i = 0; i < n; i++)
             check(a[i] == in[i] / 2 && b[i] == a[i] && negated[i] == ~in[i]);
@@ -75,7 +75,7 @@ static void map_with_an_error(blz_par *par, void *arg)
 
     (void)arg;
     fill_pattern(in, MOST, PATTERN_SORTED);
-    check(blz_par_map(par, out, sizeof *out, in, sizeof *in, MOST, halve_one, NULL, NULL) == -EDOM);
+    check(blz_par_map(par, out, in, MOST, sizeof *out, sizeof *in, halve_one, NULL, NULL) == -EDOM);
 }
 
 static void an_error_of_a_map_is_returned(void **state)
@@ -96,15 +96,15 @@ static void fill_sizes(blz_par *par, void *arg)
     for (size_t size = 1; size <= 5000; size = size * 3 + 1)
         for (size_t n = 0; n * size < sizeof out; n = next_size(n) + n / 2) {
             memset(out, 0, sizeof out);
-            check(blz_par_fill(par, out, size, n, value, NULL) == 0);
+            check(blz_par_fill(par, out, n, size, value, NULL) == 0);
             for (size_t i = 0; i < n; i++)
                 check(memcmp(out + i * size, value, size) == 0);
             check(out[n * size] == 0);
         }
-    check(blz_par_fill(par, out, 8, 100, "\1\1\1\1\1\1\1\1", NULL) == 0);
+    check(blz_par_fill(par, out, 100, 8, "\1\1\1\1\1\1\1\1", NULL) == 0);
     for (size_t i = 0; i < 800; i++)
         check(out[i] == 1);
-    check(blz_par_fill(par, out, 0, 100, NULL, NULL) == 0);
+    check(blz_par_fill(par, out, 100, 0, NULL, NULL) == 0);
 }
 
 static void each_element_is_filled(void **state)
@@ -124,7 +124,7 @@ static void chunks_make_up_the_whole(void **state)
 
             for (size_t c = 0; c < blz_par_chunks(n, size); c++) {
                 assert_int_equal(blz_par_chunk_begin(c, size), at);
-                at = blz_par_chunk_end(c, size, n);
+                at = blz_par_chunk_end(c, n, size);
                 assert_true(at == n || at == (c + 1) * size);
             }
             assert_int_equal(at, n);

@@ -271,8 +271,8 @@ static void check_extremes(blz_par *par, const uint64_t *v, size_t n)
     check(by_value_max(par, n, v, &index, NULL) == 0 && index == max);
     check(by_comparison_min(par, n, v, &index, NULL) == 0 && index == min);
     check(by_comparison_max(par, n, v, &index, NULL) == 0 && index == max);
-    check(blz_par_min(par, v, sizeof *v, n, compare_u64, NULL, &index, NULL) == 0 && index == min);
-    check(blz_par_max(par, v, sizeof *v, n, compare_u64, NULL, &index, NULL) == 0 && index == max);
+    check(blz_par_min(par, v, n, sizeof *v, compare_u64, NULL, &index, NULL) == 0 && index == min);
+    check(blz_par_max(par, v, n, sizeof *v, compare_u64, NULL, &index, NULL) == 0 && index == max);
 }
 
 static void find_extremes(blz_par *par, void *arg)

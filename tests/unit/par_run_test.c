@@ -257,7 +257,7 @@ static void a_shutdown_cancels_a_computation(void **state)
     (void)state;
     assert_int_equal(BLZ_SPAWN_ON(rt, &task, awaits, .pool = pool, .fn = loop, .arg = &h), 0);
     event_wait(&h.begun, 1);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     assert_int_equal(result_of(&task), -ECANCELED - 1000);
     assert_int_equal(blz_pool_free(pool), 0);
     free_rt(rt);

@@ -180,9 +180,9 @@ static void stop_server(blz_rt *rt, int phase)
     struct server server = {.serving = EVENT_INIT, .accepted = EVENT_INIT};
     blz_addr addr = blz_addr_loopback(BLZ_ADDR_V4, 0);
     blz_shutdown_options options = {.no_signals = true,
-                                    .stop_ns = -1,
-                                    .drain_ns = -1,
-                                    .cancel_ns = -1,
+                                    .stop_ns = BLZ_NEVER,
+                                    .drain_ns = BLZ_NEVER,
+                                    .cancel_ns = BLZ_NEVER,
                                     .allocator = test_memory()};
     blz_handle serve, run;
     int clients[3];

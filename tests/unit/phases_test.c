@@ -453,7 +453,8 @@ static void a_cancelled_run_goes_on_where_it_was(void **state)
 static void a_phase_may_have_no_limit(void **state)
 {
     blz_rt *rt = new_clock_rt(true);
-    blz_shutdown *s = new_shutdown((blz_shutdown_options){.no_signals = true, .drain_ns = -1});
+    blz_shutdown *s =
+        new_shutdown((blz_shutdown_options){.no_signals = true, .drain_ns = BLZ_NEVER});
     blz_guard work = working(s);
     blz_handle run = run_it(rt, s);
 

@@ -247,8 +247,8 @@ static void without_stealing_tasks_stay_where_they_were_spawned(void **state)
 
     (void)state;
     for (int round = 0; round < 20; round++) {
-        blz_rt *rt =
-            new_rt(&(blz_options){.workers = 4, .disable_stealing = true, .watchdog_ns = -1});
+        blz_rt *rt = new_rt(
+            &(blz_options){.workers = 4, .disable_stealing = true, .watchdog_ns = BLZ_NEVER});
         blz_stats stats;
         runs = 0;
         for (int i = 0; i < 10; i++)

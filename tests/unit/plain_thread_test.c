@@ -154,7 +154,7 @@ static int64_t wait_connect(void)
     blz_tcp_connect_op op = {0};
     blz_tcp conn;
 
-    return blz_wait(blz_tcp_connect(&op, &conn, "127.0.0.1:1", 0));
+    return blz_wait(blz_tcp_connect(&op, &conn, "127.0.0.1:1", BLZ_NEVER));
 }
 
 static int64_t wait_connect_with_a_limit(void)

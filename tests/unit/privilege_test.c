@@ -49,7 +49,7 @@ static int obeyed_part(void)
         return 6;
     if (BLZ_RUN(makes_temp_dir, .expected = "/tmp/t") != 1)
         return 2; /* TMPDIR */
-    if (blz_rt_new(&rt, &(blz_options){.workers = 1, .seed = 1, .watchdog_ns = -1}) < 0)
+    if (blz_rt_new(&rt, &(blz_options){.workers = 1, .seed = 1, .watchdog_ns = BLZ_NEVER}) < 0)
         return 3;
     if (strstr(blz_rt_backend_reason(rt), "BLZ_BACKEND"))
         return 4; /* BLZ_BACKEND */

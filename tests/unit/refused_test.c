@@ -253,7 +253,9 @@ static void refuse(const struct refusal *refusal)
 
 static void use_everything_under(const struct refusal *refusal)
 {
-    const blz_options options = {.workers = 2, .backend = refusal->backend, .watchdog_ns = -1};
+    const blz_options options = {.workers = 2,
+                                 .backend = refusal->backend,
+                                 .watchdog_ns = BLZ_NEVER};
     blz_rt *rt = NULL;
 
     snprintf(dir, sizeof dir, "/tmp/blitz-refused-%d", (int)getpid());

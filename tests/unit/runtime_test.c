@@ -83,7 +83,7 @@ static void one_worker_runs_on_the_callers_thread(void **state)
     blz_options options = options_with(1);
 
     (void)state;
-    options.watchdog_ns = -1;
+    options.watchdog_ns = BLZ_NEVER;
     assert_int_equal(BLZ_RUN_WITH(&options, calls, .fn = say_thread), thread_id());
     assert_int_equal(BLZ_RUN_WITH(&options, calls, .fn = count_threads), nr_threads());
 }
@@ -94,7 +94,7 @@ static void run_uses_the_caller_as_one_of_its_workers(void **state)
     int before = nr_threads();
 
     (void)state;
-    options.watchdog_ns = -1;
+    options.watchdog_ns = BLZ_NEVER;
     assert_int_equal(BLZ_RUN_WITH(&options, calls, .fn = count_threads), before + 2);
     assert_true(wait_for_threads(before));
 }
@@ -104,7 +104,7 @@ static void run_uses_the_caller_as_one_of_its_workers(void **state)
 static void no_thread_starts_before_the_first_task(void **state)
 {
     int before = nr_threads();
-    blz_rt *rt = new_rt(&(blz_options){.workers = 4, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = 4, .watchdog_ns = BLZ_NEVER});
 
     (void)state;
     assert_int_equal(blz_rt_workers(rt), 4);
@@ -148,7 +148,7 @@ static void concurrent_first_tasks_start_the_workers_once(void **state)
     (void)state;
     for (int round = 0; round < 20; round++) {
         int before = nr_threads();
-        blz_rt *rt = new_rt(&(blz_options){.workers = 3, .watchdog_ns = -1});
+        blz_rt *rt = new_rt(&(blz_options){.workers = 3, .watchdog_ns = BLZ_NEVER});
         struct event go = EVENT_INIT;
         struct first_spawn first = {rt, &go};
         pthread_t threads[SPAWNERS];
@@ -189,7 +189,7 @@ static int compare_ints(const void *a, const void *b)
 static void more_than_64_workers_all_run(void **state)
 {
     enum { WORKERS = 70 };
-    blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = -1});
+    blz_rt *rt = new_rt(&(blz_options){.workers = WORKERS, .watchdog_ns = BLZ_NEVER});
     pthread_barrier_t barrier;
     blz_handle handles[WORKERS];
     int threads[WORKERS];
@@ -459,8 +459,8 @@ BLZ_ASYNC(holds_blocks)
 
 static void a_runtime_is_freed_while_workers_of_another_have_used_its_tasks(void **state)
 {
-    blz_rt *one = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
-    blz_rt *two = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1});
+    blz_rt *one = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
+    blz_rt *two = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER});
     struct event joined = EVENT_INIT, freed = EVENT_INIT;
     blz_handle handle;
 

@@ -20,7 +20,7 @@ static int64_t select_once(combinator *make, struct leaf *leaves, size_t count)
 /* The same numbers in every run. */
 static blz_rt *new_seeded_rt(void)
 {
-    return new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1, .seed = 1});
+    return new_rt(&(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER, .seed = 1});
 }
 
 /* By chance, whose bounds are nine deviations wide. */

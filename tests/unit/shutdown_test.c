@@ -20,7 +20,7 @@ static void idle_tasks_are_cancelled(void **state)
     for (int i = 0; i < 20; i++)
         assert_int_equal(BLZ_SPAWN_ON(rt, &handles[i], sleeps, .started = &started), 0);
     event_wait(&started, 20);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     for (int i = 0; i < 20; i++) {
         assert_int_equal(blz_handle_wait(&handles[i]), 0);
         assert_int_equal(handles[i].result, -ECANCELED);
@@ -75,8 +75,8 @@ static void wait_for_closing(blz_rt *rt)
 
 static void running_and_queued_tasks_are_cancelled(void **state)
 {
-    struct shutter shutter = {.rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = -1}),
-                              .grace_ns = -1,
+    struct shutter shutter = {.rt = new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER}),
+                              .grace_ns = BLZ_NEVER,
                               .done = EVENT_INIT};
     struct event started = EVENT_INIT;
     uint32_t release = 0;
@@ -113,7 +113,7 @@ static void yielding_tasks_are_cancelled(void **state)
     (void)state;
     for (int i = 0; i < 10; i++)
         assert_int_equal(BLZ_SPAWN_ON(rt, &handles[i], yields, .times = INT32_MAX), 0);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(blz_handle_wait(&handles[i]), 0);
         assert_int_equal(handles[i].result, -ECANCELED);
@@ -190,7 +190,7 @@ static void tasks_cannot_spawn_during_the_shutdown(void **state)
 
     (void)state;
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, spawns_late), 0);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     frame = blz_handle_frame(&handle);
     assert_int_equal(frame->plain, -ESHUTDOWN);
     assert_int_equal(frame->scoped, -ESHUTDOWN);
@@ -237,8 +237,8 @@ static void it_may_be_shut_down_again(void **state)
 
     (void)state;
     assert_int_equal(BLZ_SPAWN_ON(rt, NULL, sleeps), 0);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     assert_int_equal(blz_rt_shutdown(rt, 0), 0);
     free_rt(rt);
 }
@@ -246,7 +246,7 @@ static void it_may_be_shut_down_again(void **state)
 static void two_threads_may_shut_down_at_once(void **state)
 {
     blz_rt *rt = new_rt(&(blz_options){.workers = 2});
-    struct shutter shutters[2] = {{.rt = rt, .grace_ns = -1, .done = EVENT_INIT},
+    struct shutter shutters[2] = {{.rt = rt, .grace_ns = BLZ_NEVER, .done = EVENT_INIT},
                                   {.rt = rt, .grace_ns = BLZ_HOUR, .done = EVENT_INIT}};
     pthread_t threads[2];
 
@@ -305,7 +305,7 @@ static void a_shielded_task_finishes_within_the_grace_period(void **state)
 static void force_overrides_shields(void **state)
 {
     struct shutter patient = {.rt = new_rt(&(blz_options){.workers = 2}),
-                              .grace_ns = -1,
+                              .grace_ns = BLZ_NEVER,
                               .done = EVENT_INIT};
     struct gate gate = GATE_INIT;
     blz_handle handle;
@@ -361,7 +361,7 @@ static void a_task_that_does_not_end_is_reported(void **state)
     assert_int_equal(found, 1);
     assert_int_equal(blz_rt_shutdown(rt, 0), -ETIMEDOUT);
     __atomic_store_n(&enough, true, __ATOMIC_RELAXED);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     free_rt(rt);
 }
 

@@ -281,7 +281,7 @@ static void a_runtime_that_ends_takes_its_subscriptions_along(void **state)
                                       .ready = &ready),
                          0);
     event_wait(&ready, 10);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
     for (int i = 0; i < 10; i++)
         assert_int_equal(result_of(&handles[i]), -ECANCELED);
     assert_true(own_is_installed(SIGUSR1));

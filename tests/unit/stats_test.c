@@ -173,7 +173,7 @@ static void steals_are_counted(void **state)
 
     (void)state;
     pthread_barrier_init(&barrier, NULL, 2);
-    rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = -1});
+    rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = BLZ_NEVER});
     assert_int_equal(BLZ_BLOCK_ON(rt, spawns_pair, .barrier = &barrier), 0);
     s = stats();
     assert_true(s.total.steals >= 1);
@@ -202,7 +202,7 @@ static void tasks_from_other_threads_come_through_the_inject_queue(void **state)
     blz_stats s;
 
     (void)state;
-    rt = new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1});
+    rt = new_rt(&(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER});
     for (int i = 0; i < TASKS; i++)
         assert_int_equal(BLZ_SPAWN_ON(rt, NULL, give), 0);
     s = stats();
@@ -267,7 +267,7 @@ static void time_asleep_is_not_busy(void **state)
     blz_stats first, second;
 
     (void)state;
-    rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = -1});
+    rt = new_rt(&(blz_options){.workers = 2, .watchdog_ns = BLZ_NEVER});
     assert_int_equal(BLZ_BLOCK_ON(rt, yields, .times = 1000), 0);
     first = stats_asleep();
     assert_true(first.total.busy_ns > 0);
@@ -296,7 +296,8 @@ static void every_poll_is_timed_when_all_are_observed(void **state)
     blz_stats s;
 
     (void)state;
-    rt = new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1, .observe = BLZ_OBSERVE_FULL});
+    rt = new_rt(
+        &(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER, .observe = BLZ_OBSERVE_FULL});
     assert_int_equal(BLZ_SPAWN_ON(rt, NULL, fans_out, .children = 50, .times = 10), 0);
     turn_all(rt);
     s = stats();
@@ -316,7 +317,7 @@ static void one_poll_in_sixteen_is_timed_otherwise(void **state)
     blz_stats s;
 
     (void)state;
-    rt = new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1});
+    rt = new_rt(&(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER});
     assert_int_equal(BLZ_SPAWN_ON(rt, NULL, yields, .times = 20000), 0);
     turn_all(rt);
     s = stats();
@@ -331,7 +332,8 @@ static void a_long_poll_is_in_a_high_bucket(void **state)
     blz_histogram polls;
 
     (void)state;
-    rt = new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1, .observe = BLZ_OBSERVE_FULL});
+    rt = new_rt(
+        &(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER, .observe = BLZ_OBSERVE_FULL});
     assert_int_equal(BLZ_SPAWN_ON(rt, NULL, fans_out, .children = 20000), 0);
     turn_all(rt);
     assert_int_equal(blz_rt_histogram(rt, BLZ_HISTOGRAM_POLL, &polls), 0);

@@ -161,7 +161,8 @@ static void a_signal_is_kept_for_those_who_come_later(void **state)
 static void a_loop_that_waits_for_an_embedded_runtime_is_woken(void **state)
 {
     /* Not poll, which has no descriptor to wait for. */
-    blz_rt *rt = new_rt(&(blz_options){.embedded = true, .watchdog_ns = -1, .backend = "epoll"});
+    blz_rt *rt =
+        new_rt(&(blz_options){.embedded = true, .watchdog_ns = BLZ_NEVER, .backend = "epoll"});
     blz_stop stop = opened();
     blz_handle handle;
 

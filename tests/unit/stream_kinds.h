@@ -31,8 +31,8 @@ static inline void open_ends(struct ends *ends, enum kind kind, blz_rt *rt)
     switch (kind) {
     case KIND_TCP:
         tcp_socketpair(fds);
-        assert_int_equal(blz_tcp_from_fd(&tcp[0], rt, fds[0]), 0);
-        assert_int_equal(blz_tcp_from_fd(&tcp[1], rt, fds[1]), 0);
+        assert_int_equal(blz_tcp_from_fd(&tcp[0], fds[0], rt), 0);
+        assert_int_equal(blz_tcp_from_fd(&tcp[1], fds[1], rt), 0);
         ends->from = blz_tcp_stream(&tcp[0]);
         ends->to = blz_tcp_stream(&tcp[1]);
         break;

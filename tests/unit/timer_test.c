@@ -22,7 +22,7 @@ static void ring(void *arg)
 
     bell->rings++;
     if (bell->again)
-        check(blz_timer_start(&bell->timer, bell->again, 0) == 0);
+        check(blz_timer_start(&bell->timer, 0, bell->again) == 0);
     event_post(&bell->rung);
 }
 
@@ -39,9 +39,9 @@ static void a_timer_calls_back_once(void **state)
 
     (void)state;
     init_bell(&bell);
-    assert_int_equal(blz_timer_start(&bell.timer, rt, at_ms(10)), 0);
+    assert_int_equal(blz_timer_start(&bell.timer, at_ms(10), rt), 0);
     assert_true(blz_timer_is_armed(&bell.timer));
-    assert_int_equal(blz_timer_start(&bell.timer, rt, at_ms(10)), -EBUSY);
+    assert_int_equal(blz_timer_start(&bell.timer, at_ms(10), rt), -EBUSY);
     advance(rt, 10 * MS - 1);
     assert_int_equal(bell.rings, 0);
     advance(rt, 1);
@@ -51,7 +51,7 @@ static void a_timer_calls_back_once(void **state)
     assert_false(blz_timer_reset(&bell.timer, at_ms(50)));
     advance(rt, BLZ_HOUR);
     assert_int_equal(bell.rings, 1);
-    assert_int_equal(blz_timer_start(&bell.timer, rt, 0), 0);
+    assert_int_equal(blz_timer_start(&bell.timer, 0, rt), 0);
     advance(rt, MS);
     assert_int_equal(bell.rings, 2);
     free_rt(rt);
@@ -65,14 +65,14 @@ static void a_timer_can_be_cancelled_and_moved(void **state)
     (void)state;
     init_bell(&bell);
     assert_false(blz_timer_cancel(&bell.timer));
-    assert_int_equal(blz_timer_start(&bell.timer, rt, at_ms(10)), 0);
+    assert_int_equal(blz_timer_start(&bell.timer, at_ms(10), rt), 0);
     assert_true(blz_timer_reset(&bell.timer, at_ms(200)));
     advance(rt, 100 * MS);
     assert_int_equal(bell.rings, 0);
     assert_true(blz_timer_reset(&bell.timer, at_ms(150)));
     advance(rt, 50 * MS);
     assert_int_equal(bell.rings, 1);
-    assert_int_equal(blz_timer_start(&bell.timer, rt, at_ms(300)), 0);
+    assert_int_equal(blz_timer_start(&bell.timer, at_ms(300), rt), 0);
     assert_true(blz_timer_cancel(&bell.timer));
     assert_int_equal(blz_rt_deadline(rt), INT64_MAX);
     advance(rt, BLZ_HOUR);
@@ -91,7 +91,7 @@ static void timers_that_arm_themselves_leave_room_for_others(void **state)
     for (int i = 0; i < 100; i++) {
         init_bell(&bells[i]);
         bells[i].again = rt;
-        assert_int_equal(blz_timer_start(&bells[i].timer, rt, 0), 0);
+        assert_int_equal(blz_timer_start(&bells[i].timer, 0, rt), 0);
     }
     assert_int_equal(BLZ_SPAWN_ON(rt, &handle, yields, .times = 100, .value = 3), 0);
     turn_all(rt);
@@ -118,9 +118,9 @@ static void timers_live_on_the_heap_too(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        timers[i] = blz_timer_new(rt, free_myself, &timers[i]);
+        timers[i] = blz_timer_new(free_myself, &timers[i], rt);
         assert_non_null(timers[i]);
-        assert_int_equal(blz_timer_start(timers[i], rt, at_ms(10 + i * 10)), 0);
+        assert_int_equal(blz_timer_start(timers[i], at_ms(10 + i * 10), rt), 0);
     }
     advance(rt, 10 * MS);
     assert_null(timers[0]);
@@ -137,7 +137,7 @@ static void no_memory_is_no_timer(void **state)
 
     (void)state;
     memory_fail_at(the_memory(), 1, false);
-    assert_null(blz_timer_new(rt, free_myself, NULL));
+    assert_null(blz_timer_new(free_myself, NULL, rt));
     memory_fail_at(the_memory(), 0, false);
     free_rt(rt);
 }
@@ -150,8 +150,8 @@ static void what_is_armed_at_the_end_is_not_called(void **state)
     (void)state;
     init_bell(&bell);
     init_bell(&never);
-    assert_int_equal(blz_timer_start(&bell.timer, rt, blz_deadline(BLZ_HOUR)), 0);
-    assert_int_equal(blz_timer_start(&never.timer, rt, BLZ_NEVER), 0);
+    assert_int_equal(blz_timer_start(&bell.timer, blz_deadline(BLZ_HOUR), rt), 0);
+    assert_int_equal(blz_timer_start(&never.timer, BLZ_NEVER, rt), 0);
     free_rt(rt);
     assert_int_equal(bell.rings, 0);
     assert_false(blz_timer_cancel(&bell.timer));
@@ -165,11 +165,11 @@ static void a_timer_needs_a_runtime(void **state)
 
     (void)state;
     init_bell(&bell);
-    assert_int_equal(blz_timer_start(&bell.timer, NULL, 0), -ENXIO);
+    assert_int_equal(blz_timer_start(&bell.timer, 0, NULL), -ENXIO);
     rt = new_rt(&(blz_options){.workers = 1});
     assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
-    assert_int_equal(blz_rt_shutdown(rt, -1), 0);
-    assert_int_equal(blz_timer_start(&bell.timer, rt, 0), -ESHUTDOWN);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
+    assert_int_equal(blz_timer_start(&bell.timer, 0, rt), -ESHUTDOWN);
     free_rt(rt);
 }
 
@@ -182,7 +182,7 @@ static void a_timer_is_the_first_that_a_runtime_hears_of(void **state)
 
     (void)state;
     init_bell(&bell);
-    assert_int_equal(blz_timer_start(&bell.timer, rt, blz_deadline(MS)), 0);
+    assert_int_equal(blz_timer_start(&bell.timer, blz_deadline(MS), rt), 0);
     event_wait(&bell.rung, 1);
     free_rt(rt);
     assert_int_equal(bell.rings, 1);
@@ -197,9 +197,9 @@ static void an_earlier_timer_wakes_a_sleeping_worker(void **state)
     (void)state;
     init_bell(&late);
     init_bell(&bell);
-    assert_int_equal(blz_timer_start(&late.timer, rt, blz_deadline(BLZ_HOUR)), 0);
+    assert_int_equal(blz_timer_start(&late.timer, blz_deadline(BLZ_HOUR), rt), 0);
     for (int i = 1; i <= 200; i++) {
-        assert_int_equal(blz_timer_start(&bell.timer, rt, blz_deadline(i % 3 * MS)), 0);
+        assert_int_equal(blz_timer_start(&bell.timer, blz_deadline(i % 3 * MS), rt), 0);
         event_wait(&bell.rung, i);
     }
     assert_true(blz_timer_reset(&late.timer, blz_deadline(MS)));
@@ -223,11 +223,11 @@ static void an_embedded_runtime_tells_when_it_wants_a_turn(void **state)
     init_bell(&bell);
     turn_all(rt);
     assert_int_equal(blz_rt_deadline(rt), INT64_MAX);
-    assert_int_equal(blz_timer_start(&late.timer, rt, blz_deadline(BLZ_DAY)), 0);
+    assert_int_equal(blz_timer_start(&late.timer, blz_deadline(BLZ_DAY), rt), 0);
     assert_true(is_readable(blz_rt_fd(rt), PATIENCE_MS)); /* it slept without end until now */
     turn_all(rt);
     assert_false(is_readable(blz_rt_fd(rt), 0));
-    assert_int_equal(blz_timer_start(&bell.timer, rt, sooner), 0);
+    assert_int_equal(blz_timer_start(&bell.timer, sooner, rt), 0);
     assert_true(is_readable(blz_rt_fd(rt), PATIENCE_MS));
     turn_all(rt);
     assert_in_range(blz_rt_deadline(rt), sooner, sooner + MS);
@@ -246,7 +246,7 @@ static void an_embedded_runtime_tells_when_it_wants_a_turn(void **state)
 
 static int use_timers(blz_rt *rt, struct bell *armed, struct bell *idle)
 {
-    if (blz_timer_start(&idle->timer, rt, 0) != -EOWNERDEAD)
+    if (blz_timer_start(&idle->timer, 0, rt) != -EOWNERDEAD)
         return 1;
     if (blz_timer_cancel(&armed->timer))
         return 2;
@@ -265,7 +265,7 @@ static void a_forked_child_has_no_timers(void **state)
     (void)state;
     init_bell(&armed);
     init_bell(&idle);
-    assert_int_equal(blz_timer_start(&armed.timer, rt, blz_deadline(BLZ_HOUR)), 0);
+    assert_int_equal(blz_timer_start(&armed.timer, blz_deadline(BLZ_HOUR), rt), 0);
     pid = fork();
     if (pid == 0) {
         alarm(CHILD_SECONDS);

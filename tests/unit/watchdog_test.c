@@ -150,8 +150,8 @@ static void short_polls_are_not_reported(void **state)
 static void without_a_watchdog_nothing_is_reported(void **state)
 {
     int before = nr_threads();
-    blz_rt *rt = new_rt(&(
-        blz_options){.workers = 1, .watchdog_ns = -1, .on_stuck = note_stuck, .hook_arg = &report});
+    blz_rt *rt = new_rt(&(blz_options){
+        .workers = 1, .watchdog_ns = BLZ_NEVER, .on_stuck = note_stuck, .hook_arg = &report});
 
     (void)state;
     assert_int_equal(BLZ_BLOCK_ON(rt, give, .value = 1), 1);
@@ -263,7 +263,7 @@ static void count_call(void *arg)
     check(blz_rt_current() != NULL);
     check(blz__thread_id() == timers.worker_thread);
     if (++timers.times < 3)
-        check(blz_timer_start(&timers.calls, NULL, blz_now()) == 0);
+        check(blz_timer_start(&timers.calls, blz_now(), NULL) == 0);
     event_post(&timers.called);
 }
 
@@ -284,7 +284,7 @@ BLZ_ASYNC(blocks_timers)
     BLZ_BEGIN;
     timers.worker_thread = blz__thread_id();
     blz_timer_init(&timers.calls, count_call, &timers);
-    check(blz_timer_start(&timers.calls, NULL, blz_now()) == 0);
+    check(blz_timer_start(&timers.calls, blz_now(), NULL) == 0);
     timers.wakes = (blz_timer){.target.waker = {&timers.woken, &ops}};
     blz__timer_arm(&timers.wakes, blz_now(), cx);
     event_wait(&timers.woken, 1);

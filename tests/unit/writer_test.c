@@ -32,11 +32,11 @@ static void small_writes_are_kept_until_there_is_no_room(void **state)
     (void)state;
     begin(&t, 100);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(AWAIT(t.rt, blz_writer_write(&t.writer, "abcd", 4)), 4);
+        assert_int_equal(AWAIT(t.rt, blz_writer_write_all(&t.writer, "abcd", 4)), 4);
     assert_int_equal(t.script.nr_writes, 0);
     assert_false(blz_writer_put(&t.writer, "e", 1));
     assert_true(blz_writer_put(&t.writer, "", 0));
-    assert_int_equal(AWAIT(t.rt, blz_writer_write(&t.writer, "efgh", 4)), 4);
+    assert_int_equal(AWAIT(t.rt, blz_writer_write_all(&t.writer, "efgh", 4)), 4);
     assert_int_equal(t.script.out_len, 16);
     assert_int_equal(AWAIT(t.rt, blz_writer_flush(&t.writer)), 0);
     assert_int_equal(t.script.out_len, 20);
@@ -64,7 +64,7 @@ static void everything_arrives_in_order_whatever_the_pieces(void **state)
             t.script.slow = step % 2;
             while (at < sizeof text) {
                 size_t len = step < sizeof text - at ? step : sizeof text - at;
-                assert_int_equal(AWAIT(t.rt, blz_writer_write(&t.writer, text + at, len)), len);
+                assert_int_equal(AWAIT(t.rt, blz_writer_write_all(&t.writer, text + at, len)), len);
                 assert_int_equal(t.writer.done, len);
                 at += len;
             }
@@ -84,8 +84,8 @@ static void several_pieces_are_written_as_one(void **state)
     (void)state;
     for (size_t piece = 1; piece < 50; piece += 7) {
         begin(&t, piece);
-        assert_int_equal(AWAIT(t.rt, blz_writer_writev(&t.writer, iov, 4)), 39);
-        assert_int_equal(AWAIT(t.rt, blz_writer_writev(&t.writer, NULL, 0)), 0);
+        assert_int_equal(AWAIT(t.rt, blz_writer_writev_all(&t.writer, iov, 4)), 39);
+        assert_int_equal(AWAIT(t.rt, blz_writer_writev_all(&t.writer, NULL, 0)), 0);
         assert_int_equal(AWAIT(t.rt, blz_writer_flush(&t.writer)), 0);
         assert_memory_equal(t.script.out, "0123456789abcdefghijklmnopqrstuvwxyz012", 39);
         end(&t);
@@ -101,7 +101,8 @@ static void an_error_says_how_much_was_taken(void **state)
     t.script.fail_write = -EPIPE;
     t.script.fail_at = 12;
     assert_true(blz_writer_put(&t.writer, "abcd", 4));
-    assert_int_equal(AWAIT(t.rt, blz_writer_write(&t.writer, "0123456789012345678901234567", 28)),
+    assert_int_equal(AWAIT(t.rt,
+                           blz_writer_write_all(&t.writer, "0123456789012345678901234567", 28)),
                      -EPIPE);
     assert_int_equal(t.writer.done, 8);
     assert_memory_equal(t.script.out, "abcd01234567", 12);
@@ -151,7 +152,7 @@ static void a_cancelled_write_says_how_much_was_taken(void **state)
     assert_int_equal(blz_stream_pair(&a, &b, 6, test_memory()), 0);
     t.writer.stream = a;
     assert_true(blz_writer_put(&t.writer, "ab", 2));
-    START(t.rt, &writing, blz_writer_write(&t.writer, "0123456789abcdefghijklmnopqrst", 30));
+    START(t.rt, &writing, blz_writer_write_all(&t.writer, "0123456789abcdefghijklmnopqrst", 30));
     assert_int_equal(CANCEL(t.rt, &writing), -ECANCELED);
     assert_int_equal(t.writer.done, 4);
     assert_int_equal(AWAIT(t.rt, blz_stream_read(&op.io, &b, buf, 32)), 6);

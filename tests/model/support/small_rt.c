@@ -6,7 +6,7 @@
 
 blz_rt *small_rt_new(unsigned workers, const blz__driver_ops *driver_ops)
 {
-    blz_options options = {.workers = workers, .watchdog_ns = -1, .seed = 1};
+    blz_options options = {.workers = workers, .watchdog_ns = BLZ_NEVER, .seed = 1};
     blz_rt *rt;
 
     model_assert(blz__rt_create(&rt, &options, driver_ops) == 0);

@@ -208,12 +208,12 @@ int faulty_blz_fd_attach(blz_fd *handle, int fd)
     return error ? -error : blz_fd_attach(handle, fd);
 }
 
-int faulty_blz_fd_attach_to(blz_fd *handle, blz_rt *rt, int fd);
-int faulty_blz_fd_attach_to(blz_fd *handle, blz_rt *rt, int fd)
+int faulty_blz_fd_attach_to(blz_fd *handle, int fd, blz_rt *rt);
+int faulty_blz_fd_attach_to(blz_fd *handle, int fd, blz_rt *rt)
 {
     int error = error_of(ATTACH);
 
-    return error ? -error : blz_fd_attach_to(handle, rt, fd);
+    return error ? -error : blz_fd_attach_to(handle, fd, rt);
 }
 
 static blz_poll is_ready_at_once(blz_future *self, blz_cx *cx)

@@ -137,7 +137,7 @@ BLZ_ASYNC(aborter)
 
 int main(void)
 {
-    blz_options options = {.workers = 1, .watchdog_ns = -1};
+    blz_options options = {.workers = 1, .watchdog_ns = BLZ_NEVER};
 
     return BLZ_RUN_WITH(&options, aborter) < 0;
 }

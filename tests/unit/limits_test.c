@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rule of blitz/time.h, for every function that takes a limit: zero and everything below means
+ * that the time has passed; BLZ_NEVER is no limit. What each does within its limit is tested
+ * elsewhere.
+ */
+#include "net_probe.h"
+
+#include <semaphore.h>
+
+static const int64_t passed[] = {0, -1, -BLZ_SEC, INT64_MIN};
+
+#define FOR_EACH_PASSED(ns)                                        \
+    for (size_t i_ = 0; i_ < sizeof passed / sizeof *passed; i_++) \
+        for (int64_t ns = passed[i_], once_ = 1; once_; once_ = 0)
+
+static void a_timeout_has_passed(void **state)
+{
+    blz_rt *rt = turning_rt("poll");
+    blz_timeout limit;
+    blz_future never, now;
+
+    (void)state;
+    FOR_EACH_PASSED(ns)
+    {
+        assert_int_equal(AWAIT(rt, blz_with_timeout(&limit, ns, blz_pending(&never))), -ETIMEDOUT);
+        assert_int_equal(AWAIT(rt, blz_with_timeout(&limit, ns, blz_ready(&now, 7))), 7);
+    }
+    assert_int_equal(AWAIT(rt, blz_with_timeout(&limit, BLZ_NEVER, blz_yield(&now))), 0);
+    free_rt(rt);
+}
+
+static void a_sleep_is_over(void **state)
+{
+    blz_rt *rt = turning_rt("poll");
+    blz_sleep_op nap;
+
+    (void)state;
+    FOR_EACH_PASSED(ns)
+    assert_int_equal(AWAIT(rt, blz_sleep(&nap, ns)), 0);
+    free_rt(rt);
+}
+
+/* A name is looked up by another thread: that takes longer than no time. */
+ON_EACH_BACKEND(a_connect_has_no_time)
+{
+    blz_rt *rt = turning_rt(backend);
+    blz_tcp_connect_op op;
+    blz_tcp conn;
+
+    FOR_EACH_PASSED(ns)
+    assert_int_equal(AWAIT(rt, blz_tcp_connect(&op, &conn, "name.invalid:1", ns)), -ETIMEDOUT);
+    assert_int_equal(AWAIT(rt, blz_tcp_connect_name(&op, &conn, "name.invalid:1",
+                                                    &(blz_tcp_connect_options){.timeout_ns = -1})),
+                     -ETIMEDOUT);
+    free_rt(rt);
+}
+
+ON_EACH_BACKEND(a_connect_has_all_the_time)
+{
+    blz_rt *rt = turning_rt(backend);
+    blz_addr addr = blz_addr_loopback(BLZ_ADDR_V4, 0);
+    char text[BLZ_ADDR_TEXT];
+    blz_tcp_connect_op op;
+    blz_tcp_listener ln;
+    blz_tcp conn;
+
+    assert_int_equal(blz_tcp_listen_with(&ln, &addr, &(blz_tcp_listen_options){.rt = rt}), 0);
+    assert_int_equal(blz_tcp_listener_addr(&ln, &addr), 0);
+    assert_true(blz_addr_format(&addr, text, sizeof text) > 0);
+    assert_int_equal(AWAIT(rt, blz_tcp_connect(&op, &conn, text, BLZ_NEVER)), 0);
+    blz_tcp_close(&conn);
+    assert_int_equal(AWAIT(rt, blz_tcp_connect_name(&op, &conn, text, NULL)), 0);
+    blz_tcp_close(&conn);
+    blz_tcp_listener_close(&ln);
+    free_rt(rt);
+}
+
+/* ---- shutting down ---- */
+
+struct door {
+    sem_t entered, open;
+};
+
+static int64_t pass_door(void *arg)
+{
+    struct door *door = arg;
+
+    sem_post(&door->entered);
+    return sem_wait(&door->open);
+}
+
+static void a_shutdown_without_time_does_not_wait(void **state)
+{
+    blz_rt *rt = new_rt(&(blz_options){.workers = 1});
+    blz_blocking_op op;
+    struct door door;
+
+    (void)state;
+    sem_init(&door.entered, 0, 0);
+    sem_init(&door.open, 0, 0);
+    assert_int_equal(blz_blocking_start(&op, pass_door, &door, rt), 0);
+    sem_wait(&door.entered);
+    FOR_EACH_PASSED(ns)
+    assert_int_equal(blz_rt_shutdown(rt, ns), -ETIMEDOUT);
+    sem_post(&door.open);
+    assert_int_equal(blz_rt_shutdown(rt, BLZ_NEVER), 0);
+    blz_blocking_wait(&op);
+    free_rt(rt);
+    sem_destroy(&door.entered);
+    sem_destroy(&door.open);
+}
+
+/* ---- options in which a negative time makes no sense ---- */
+
+static void a_watchdog_needs_time(void **state)
+{
+    blz_rt *rt = NULL;
+
+    (void)state;
+    assert_int_equal(blz_rt_new(&rt, &(blz_options){.workers = 1, .watchdog_ns = -1}), -EINVAL);
+    assert_null(rt);
+    free_rt(new_rt(&(blz_options){.workers = 1, .watchdog_ns = BLZ_NEVER}));
+}
+
+static void idleness_needs_time(void **state)
+{
+    blz_rt *rt = turning_rt("poll");
+    blz_copy_both_op op = {0};
+    blz_stream a, b, c, d;
+
+    (void)state;
+    assert_int_equal(blz_stream_pair(&a, &b, 0, NULL), 0);
+    assert_int_equal(blz_stream_pair(&c, &d, 0, NULL), 0);
+    assert_int_equal(AWAIT(rt, blz_copy_both(&op, b, c, &(blz_copy_options){.idle_ns = -1})),
+                     -EINVAL);
+    blz_stream_close(&a);
+    blz_stream_close(&b);
+    blz_stream_close(&c);
+    blz_stream_close(&d);
+    free_rt(rt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_timeout_has_passed),
+        TEST(a_sleep_is_over),
+        TEST(a_connect_has_no_time),
+        TEST(a_connect_has_all_the_time),
+        TEST(a_shutdown_without_time_does_not_wait),
+        TEST(a_watchdog_needs_time),
+        TEST(idleness_needs_time),
+    };
+    return RUN_TESTS(tests);
+}
