@@ -23,7 +23,8 @@
  * for everything that reads and writes: sockets, pipes, files, streams, readers and writers.
  *
  * One rule holds for every operation struct of the library (blz_io, blz_msg, and all whose name
- * ends in _op): all of its memory must be zero before its first use, as the frame of a spawned task is.
+ * ends in _op): all of its memory must be zero before its first use, as the frame of a spawned task
+ * is.
  * Between two operations it need not be cleared. Memory that held something else, as another member
  * of a union, is zeroed before it becomes an operation. Starting an operation that is still in
  * flight aborts with a sentence.
