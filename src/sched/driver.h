@@ -25,7 +25,7 @@
  *   has_pending    whether anything is in flight, so that the worker has to sleep in here.
  *   unregister_fd  the descriptor is about to be closed; drops what is known of it. Any thread,
  *                  under the lock of its entry; or by the last thread that knows it, and then
- *                  without a change of the entry's state, at which the home may still look. Or NULL.
+ *                  without a change of the entry's state: the home may still look at that. Or NULL.
  *   flush_cancels  carries out the cancellations asked for so far: when it returns, the kernel
  *                  holds nothing any more on behalf of the operations concerned. Or NULL: the
  *                  kernel never holds anything.
