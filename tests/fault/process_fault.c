@@ -102,7 +102,7 @@ struct fault {
 };
 
 static const struct fault full_faults[] = {
-    {KERNEL_PIPE2, EMFILE, "pipe", 2},       {KERNEL_CLONE, EAGAIN, "clone", 1},
+    {FAULTY_PIPE_NEW, EMFILE, "pipe", 2},    {KERNEL_CLONE, EAGAIN, "clone", 1},
     {CHILD_OPENAT, EMFILE, "open stdin", 1}, {CHILD_DUP3, EMFILE, "descriptors", 4},
     {CHILD_FCNTL, EMFILE, "descriptors", 1}, {CHILD_SETPGID, EPERM, "group", 1},
     {CHILD_PRLIMIT, EPERM, "rlimit", 1},     {CHILD_CHDIR, EACCES, "chdir", 1},
@@ -158,7 +158,7 @@ static void each_call_of_a_start_fails_once(void **state)
 /* A pipe whose end could not be made non-blocking, where the backend wants it so. */
 static void a_pipe_that_stays_blocking_is_an_error(void **state)
 {
-    static const struct fault fault = {KERNEL_SETFL, EPERM, "pipe", 2};
+    static const struct fault fault = {FAULTY_HANDLE_SET_NONBLOCKING, EPERM, "pipe", 2};
     blz_rt *rt = warm_rt("epoll");
     blz_command cmd = full_command();
 
@@ -253,9 +253,9 @@ static void orphans_that_could_not_be_watched_are_found_later(void **state)
     static const struct {
         enum faulty call;
         int error;
-    } faults[] = {{KERNEL_EPOLL_CREATE1, EMFILE},
+    } faults[] = {{FAULTY_PROCESS_SET_OPEN, EMFILE},
                   {FAULTY_THREAD_START, EAGAIN},
-                  {KERNEL_EPOLL_CTL, ENOMEM}};
+                  {FAULTY_PROCESS_SET_ADD, ENOMEM}};
 
     (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -277,10 +277,10 @@ static void without_a_keeper_each_drop_looks_after_the_others(void **state)
     blz_rt *rt = new_rt(&(blz_options){.workers = 1, .backend = "poll"});
 
     (void)state;
-    fail_call(KERNEL_EPOLL_CREATE1, 1, true, EMFILE);
+    fail_call(FAULTY_PROCESS_SET_OPEN, 1, true, EMFILE);
     for (int i = 0; i < 10; i++)
         drop_running(rt, true);
-    assert_true(stop_failing(KERNEL_EPOLL_CREATE1));
+    assert_true(stop_failing(FAULTY_PROCESS_SET_OPEN));
     drop_running(rt, true);
     free_rt(rt);
     while (!has_no_children() || memory_blocks(the_memory()) != blocks)

@@ -218,9 +218,9 @@ static void a_status_that_is_lost_is_told(void **state)
         blz_child child = start(rt, "exit 4", BLZ_STDIO_NULL);
         pid_t pid = blz_child_pid(&child);
         int status;
-        fail_call(KERNEL_WAITID, 1, false, ECHILD);
+        fail_call(FAULTY_PROCESS_REAP, 1, false, ECHILD);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), -ECHILD);
-        assert_true(stop_failing(KERNEL_WAITID));
+        assert_true(stop_failing(FAULTY_PROCESS_REAP));
         assert_int_equal(blz_child_try_await(&child), -ECHILD);
         assert_int_equal(blz_child_kill(&child), -ESRCH); /* its number is somebody else's */
         blz_child_drop(&child);
@@ -236,11 +236,11 @@ static void a_watch_that_cannot_begin_says_why(void **state)
     ON_EVERY_BACKEND(rt)
     {
         int fds = nr_fds();
-        fail_call(KERNEL_PIDFD_OPEN, 1, false, EMFILE);
+        fail_call(FAULTY_PROCESS_OPEN, 1, false, EMFILE);
         assert_int_equal(BLZ_BLOCK_ON(rt, watches, .pid = getpid()), -EMFILE);
-        fail_call(KERNEL_PIDFD_OPEN, 1, false, ENOSYS);
+        fail_call(FAULTY_PROCESS_OPEN, 1, false, ENOTSUP);
         assert_int_equal(BLZ_BLOCK_ON(rt, watches, .pid = getpid()), -ENOTSUP);
-        stop_failing(KERNEL_PIDFD_OPEN);
+        stop_failing(FAULTY_PROCESS_OPEN);
         fail_call(ATTACH, 1, false, ENOMEM);
         assert_int_equal(BLZ_BLOCK_ON(rt, watches, .pid = getpid()), -ENOMEM);
         assert_true(stop_failing(ATTACH));
@@ -256,11 +256,11 @@ static void a_signal_that_is_refused_is_told(void **state)
     ON_EVERY_BACKEND(rt)
     {
         blz_child child = start(rt, "echo ready; read x; exit 3", BLZ_STDIO_PIPE);
-        fail_call(KERNEL_SEND_SIGNAL, 1, true, EPERM);
+        fail_call(FAULTY_PROCESS_SIGNAL, 1, true, EPERM);
         assert_int_equal(blz_child_signal(&child, SIGTERM), -EPERM);
         assert_int_equal(blz_child_kill(&child), -EPERM);
         assert_int_equal(BLZ_BLOCK_ON(rt, terminates, .child = &child), -EPERM);
-        assert_true(stop_failing(KERNEL_SEND_SIGNAL));
+        assert_true(stop_failing(FAULTY_PROCESS_SIGNAL));
         end_waiting(&child);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), 3);
         blz_child_drop(&child);
@@ -274,9 +274,9 @@ static void nobody_waits_for_a_child_that_cannot_be_killed(void **state)
     ON_EVERY_BACKEND(rt)
     {
         blz_child child = start(rt, "trap '' TERM; echo ready; read x; exit 3", BLZ_STDIO_PIPE);
-        fail_call(KERNEL_SEND_SIGNAL, 2, true, EPERM);
+        fail_call(FAULTY_PROCESS_SIGNAL, 2, true, EPERM);
         assert_int_equal(BLZ_BLOCK_ON(rt, terminates, .child = &child), -EPERM);
-        assert_true(stop_failing(KERNEL_SEND_SIGNAL));
+        assert_true(stop_failing(FAULTY_PROCESS_SIGNAL));
         end_waiting(&child);
         assert_int_equal(BLZ_BLOCK_ON(rt, waits, .child = &child), 3);
         blz_child_drop(&child);
@@ -313,9 +313,9 @@ static void a_capture_does_not_wait_for_what_it_cannot_kill(void **state)
         blz_command_init_with(&cmd, "/bin/sh", test_memory());
         blz_command_args(&cmd, (const char *const[]){"-c", "echo too much; read x <&5", NULL});
         struct tether tether = new_tether(&cmd);
-        fail_call(KERNEL_SEND_SIGNAL, 1, true, EPERM);
+        fail_call(FAULTY_PROCESS_SIGNAL, 1, true, EPERM);
         assert_int_equal(BLZ_BLOCK_ON(rt, captures, .cmd = &cmd, .out = &out), -EMSGSIZE);
-        assert_true(stop_failing(KERNEL_SEND_SIGNAL));
+        assert_true(stop_failing(FAULTY_PROCESS_SIGNAL));
         assert_false(has_no_children());
         cut(&tether);
         blz_output_free(&out);
@@ -338,9 +338,9 @@ static void a_start_does_not_wait_for_what_it_cannot_kill(void **state)
         blz_command_args(&cmd, (const char *const[]){"-c", "read x <&5", NULL});
         struct tether tether = new_tether(&cmd);
         fail_call(ATTACH, 1, false, ENOMEM);
-        fail_call(KERNEL_SEND_SIGNAL, 1, true, EPERM);
+        fail_call(FAULTY_PROCESS_SIGNAL, 1, true, EPERM);
         assert_int_equal(blz_command_spawn(&cmd, &child, rt), -ENOMEM);
-        assert_true(stop_failing(KERNEL_SEND_SIGNAL));
+        assert_true(stop_failing(FAULTY_PROCESS_SIGNAL));
         assert_true(stop_failing(ATTACH));
         assert_string_equal(blz_command_failed_step(&cmd), "register");
         assert_false(has_no_children());

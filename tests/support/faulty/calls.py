@@ -29,6 +29,7 @@ NEVER_FAIL = {
     "blz__env_get": "NULL is an answer: not set",
     "blz__env_list": "a list, which is never NULL",
     "blz__env_pid": "a number",
+    "blz__fork_in_child": "an answer",
     "blz__futex_wait_until": "false is an answer: the deadline has passed",
     "blz__path_is_separator": "an answer",
     "blz__process_has_ended": "an answer",
@@ -37,6 +38,9 @@ NEVER_FAIL = {
     "blz__signal_is_caught": "an answer",
     "blz__socket_user_is_trusted": "an answer",
 }
+
+# Errors that no test chooses. They are answers, which would be wrong where nothing has failed.
+NO_FAILURE = {"EAGAIN", "EEXIST", "EINPROGRESS", "EINVAL"}
 
 # Functions that do their work and report an error all the same.
 FAIL_AFTERWARDS = {"blz__file_close"}
@@ -65,7 +69,6 @@ int futimens(int fd, const struct timespec *times);
 ssize_t getrandom(void *buf, size_t size, unsigned flags);
 int listen(int fd, int backlog);
 int madvise(void *memory, size_t len, int advice);
-int pipe2(int *fds, int flags);
 int poll(struct pollfd *fds, nfds_t count, int ms);
 int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *time, const sigset_t *mask);
 ssize_t recvmsg(int fd, struct msghdr *message, int flags);
@@ -99,7 +102,6 @@ BY_HAND_FAULTS = {
     "KERNEL_READ": "read, of a regular file",
     "KERNEL_SETFL": "fcntl(F_SETFL)",
     "KERNEL_WRITE": "write, to a regular file",
-    "KERNEL_PIDFD_OPEN": "pidfd_open",
     "KERNEL_SEND_SIGNAL": "pidfd_send_signal or kill",
     "CHILD_OPENAT": "openat in a child",
     "CHILD_DUP3": "dup3 in a child",
@@ -132,6 +134,7 @@ class Call:
         self.type = match["type"].strip()
         self.name = match["name"]
         self.params = " ".join(match["params"].split())
+        self.errors = []
 
     @property
     def can_fail(self):
@@ -139,6 +142,11 @@ class Call:
         if self.name in NEVER_FAIL:
             return False
         return self.type in ("int", "int64_t", "bool") or self.type.endswith("*")
+
+    @property
+    def faults(self):
+        """Errors for tests to choose from. NULL and false do not tell which it was."""
+        return self.errors if self.type.startswith("int") else ["ENOMEM"]
 
     @property
     def constant(self):
@@ -171,6 +179,22 @@ def argument(param):
     """The name of a parameter."""
     pointer = re.search(r"\(\*(\w+)\)", param)
     return pointer[1] if pointer else re.search(r"(\w+)\s*(\[\w*\])?$", param)[1]
+
+
+def errors(comment):
+    """Two errors that the contract names, or two that any function may give."""
+    named = [name for name in dict.fromkeys(re.findall(r"-(E[A-Z0-9]+)\b", comment))
+             if name not in NO_FAILURE]
+    return (named or ["ENOMEM", "EIO"])[:2]
+
+
+def comments(text):
+    """The comment in front of each function."""
+    found = {}
+    for match in re.finditer(r"/\*((?:(?!\*/).)*)\*/\n((?:[^/\n][^\n]*\n)+)", text, re.DOTALL):
+        for name in re.findall(r"\b(blz__\w+)\(", match[2]):
+            found.setdefault(name, match[1])
+    return found
 
 
 def outside_braces(text):
@@ -210,7 +234,11 @@ def contract(headers):
     """All functions of the contract."""
     calls = []
     for header in headers:
-        calls += prototypes(pathlib.Path(header).read_text(), header)
+        text = pathlib.Path(header).read_text()
+        told = comments(text)
+        for call in prototypes(text, header):
+            call.errors = errors(told.get(call.name, ""))
+            calls.append(call)
     unknown = NEVER_FAIL.keys() - {call.name for call in calls}
     if unknown:
         sys.exit(f"calls.py: NEVER_FAIL names what no header has: {', '.join(sorted(unknown))}")
@@ -249,11 +277,13 @@ def enum(hooked, others):
 
 def hooks(headers, hooked, kernel, uring):
     names = {call.constant: call.name for call in hooked + kernel + uring} | BY_HAND_FAULTS
-    out = ['#include "faulty.h"\n', "#include <stddef.h>\n"]
+    out = ['#include "faulty.h"\n', "#include <errno.h>\n#include <stddef.h>\n"]
     out += [f"#include <{name}>" for name in KERNEL_HEADERS]
     out += [f'#include "system/{pathlib.Path(header).name}"' for header in headers]
     out += ["", "const char *const faulty_names[NR_FAULTY] = {"]
     out += [f'    [{constant}] = "{name}",' for constant, name in names.items()]
+    out += ["};\n", "const int faulty_errors[NR_CONTRACT_CALLS][2] = {"]
+    out += [f"    [{call.constant}] = {{{', '.join(call.faults)}}}," for call in hooked]
     out += ["};\n"] + [contract_hook(call) for call in hooked]
     out += [kernel_hook(call) for call in kernel]
     out += ["#ifdef BLZ_HAVE_URING\n#include <liburing.h>\n"]

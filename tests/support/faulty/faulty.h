@@ -22,6 +22,9 @@
 /* The names of the functions, for messages. */
 extern const char *const faulty_names[NR_FAULTY];
 
+/* One or two errors that the contract allows the function to give; 0 behind one. */
+extern const int faulty_errors[NR_CONTRACT_CALLS][2];
+
 /*
  * From now on the nth call (1: the next one) fails with that errno; `all`: those after it fail,
  * too. A function of the contract that gives a pointer gives NULL; one that gives a bool gives

@@ -138,21 +138,13 @@ static bool syscall_fails(long number)
     static const struct {
         long number;
         enum faulty call;
-    } calls[] = {{SYS_openat, CHILD_OPENAT},
-                 {SYS_dup3, CHILD_DUP3},
-                 {SYS_fcntl, CHILD_FCNTL},
-                 {SYS_setpgid, CHILD_SETPGID},
-                 {SYS_prlimit64, CHILD_PRLIMIT},
-                 {SYS_chdir, CHILD_CHDIR},
-                 {SYS_execve, CHILD_EXECVE},
-                 {SYS_setsid, CHILD_SETSID},
-                 {SYS_setgroups, CHILD_SETGROUPS},
-                 {SYS_setresgid, CHILD_SETRESGID},
-                 {SYS_setresuid, CHILD_SETRESUID},
-                 {SYS_pidfd_open, KERNEL_PIDFD_OPEN},
-                 {SYS_pidfd_send_signal, KERNEL_SEND_SIGNAL},
-                 {SYS_kill, KERNEL_SEND_SIGNAL},
-                 {SYS_openat2, KERNEL_OPENAT2}};
+    } calls[] = {{SYS_openat, CHILD_OPENAT},       {SYS_dup3, CHILD_DUP3},
+                 {SYS_fcntl, CHILD_FCNTL},         {SYS_setpgid, CHILD_SETPGID},
+                 {SYS_prlimit64, CHILD_PRLIMIT},   {SYS_chdir, CHILD_CHDIR},
+                 {SYS_execve, CHILD_EXECVE},       {SYS_setsid, CHILD_SETSID},
+                 {SYS_setgroups, CHILD_SETGROUPS}, {SYS_setresgid, CHILD_SETRESGID},
+                 {SYS_setresuid, CHILD_SETRESUID}, {SYS_pidfd_send_signal, KERNEL_SEND_SIGNAL},
+                 {SYS_kill, KERNEL_SEND_SIGNAL},   {SYS_openat2, KERNEL_OPENAT2}};
 
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i].number == number)
