@@ -90,7 +90,7 @@ static inline bool slot_is_deadly(uint64_t word)
 static inline bool stop_is_repeat(const signal_notice *notice, int64_t now_ns)
 {
     int64_t first_ns = blz__load(&notice->stop_ns, RELAXED);
-    return first_ns != 0 && now_ns - first_ns < notice->repeat_ns;
+    return first_ns != 0 && now_ns - first_ns < blz__load(&notice->repeat_ns, RELAXED);
 }
 
 /* The first stop: when it came, and which it was; hints that are there before it is counted. */

@@ -38,7 +38,7 @@ typedef struct signal_notice {
     int stop_signal;         /* what everybody gets, once somebody has been told; or 0 */
     uint32_t stop_first;     /* atomic: the one that came first, if more than one has come */
     int64_t stop_ns;         /* atomic: when the first came; 0: none has come */
-    int64_t repeat_ns;       /* BLZ_STOP_REPEAT_NS */
+    int64_t repeat_ns;       /* atomic, for tests: BLZ_STOP_REPEAT_NS */
 } signal_notice;
 
 /* Subscriptions to a signal. A leaver that waits for the herald is counted in both. */

@@ -431,7 +431,7 @@ static int hangs_in_its_shutdown(void)
     blz_stop stop = opened();
     blz_rt *rt;
 
-    blz__signals()->repeat_ns = 0; /* every signal is a request of its own */
+    blz__store(&blz__signals()->repeat_ns, 0, RELAXED); /* every signal is a request of its own */
     check(blz_rt_new(&rt, NULL) == 0);
     check(BLZ_SPAWN_ON(rt, NULL, waits, .stop = &stop, .ended = &ended) == 0);
     say('r');
@@ -452,7 +452,7 @@ static int ends_in_order(void)
     char c;
 
     check(blz__signals()->repeat_ns == BLZ_STOP_REPEAT_NS);
-    blz__signals()->repeat_ns = INT64_MAX;
+    blz__store(&blz__signals()->repeat_ns, INT64_MAX, RELAXED);
     say('r');
     check(BLZ_RUN(waits, .stop = &stop) == SIGTERM);
     say('s');
