@@ -63,10 +63,14 @@ list(FILTER backends INCLUDE REGEX "/src/io/(epoll|poll|uring|wake)[^/]*\\.c$")
 list(FILTER backends EXCLUDE REGEX "/uring_file\\.c$")
 blitz_faulty(blitz_faulty_io SOURCES ${backends} OPTIONS ${hook_kernel})
 
+set(faulty_parts system io process hooks)
 set(ring_file ${BLITZ_SOURCES})
 list(FILTER ring_file INCLUDE REGEX "/src/io/uring_file\\.c$")
-blitz_faulty(blitz_faulty_ring SOURCES ${ring_file}
-    OPTIONS -Dblz__uring_prep_file=real_blz__uring_prep_file)
+if(ring_file)
+    list(APPEND faulty_parts ring)
+    blitz_faulty(blitz_faulty_ring SOURCES ${ring_file}
+        OPTIONS -Dblz__uring_prep_file=real_blz__uring_prep_file)
+endif()
 
 set(process ${BLITZ_SOURCES})
 list(FILTER process INCLUDE REGEX "/src/process/")
@@ -84,7 +88,7 @@ blitz_faulty(blitz_faulty_cancel SOURCES ${PROJECT_SOURCE_DIR}/src/par/cancel.c
 foreach(source IN LISTS fault)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "_fault$" "" name ${name})
-    foreach(part IN ITEMS system io ring process hooks)
+    foreach(part IN LISTS faulty_parts)
         target_sources(fault_${name} PRIVATE $<TARGET_OBJECTS:blitz_faulty_${part}>)
     endforeach()
     target_include_directories(fault_${name} PRIVATE ${faulty} ${faulty_out})
