@@ -103,7 +103,7 @@ out:
 }
 
 /* Called on each worker, for the connections that it accepts. What gives an error is closed. */
-static int on_connection(void *arg, blz_tcp conn)
+static int on_connection(blz_tcp conn, void *arg)
 {
     struct proxy *proxy = arg;
     unsigned long nr = atomic_fetch_add_explicit(&proxy->nr_open, 1, memory_order_relaxed);

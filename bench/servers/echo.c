@@ -37,7 +37,7 @@ BLZ_ASYNC(echo)
     BLZ_END(self->n);
 }
 
-static int on_conn(void *arg, blz_tcp conn)
+static int on_conn(blz_tcp conn, void *arg)
 {
     (void)arg;
     return BLZ_SPAWN(echo, .conn = conn);

@@ -145,7 +145,7 @@ BLZ_ASYNC(client)
 /* ---- the server ---- */
 
 /* Requests are all alike here, and short: a connection stays with the worker that accepted it. */
-static int on_conn(void *arg, blz_tcp conn)
+static int on_conn(blz_tcp conn, void *arg)
 {
     (void)arg;
     return BLZ_SPAWN_PINNED(NULL, client, .conn = conn);

@@ -51,7 +51,7 @@ static int open_listener(blz_tcp_listener *listener, uint16_t port)
 }
 
 /* Called on each worker, for the connections that it accepts. */
-static int on_connection(void *server, blz_tcp conn)
+static int on_connection(blz_tcp conn, void *server)
 {
     return connection_spawn(server, conn);
 }
@@ -145,7 +145,7 @@ static void greet(const blz_tcp_listener *listener)
     fflush(stdout);
 }
 
-static void on_phase(void *arg, const blz_shutdown_report *report)
+static void on_phase(const blz_shutdown_report *report, void *arg)
 {
     (void)arg;
     if (report->phase == BLZ_SHUTDOWN_CANCELLING && report->signal)
@@ -153,7 +153,7 @@ static void on_phase(void *arg, const blz_shutdown_report *report)
     fflush(stdout);
 }
 
-static void on_line(void *arg, const char *line)
+static void on_line(const char *line, void *arg)
 {
     (void)arg;
     fprintf(stderr, "%s\n", line);

@@ -68,7 +68,7 @@ static void write_stats(struct bytes *body, const struct exchange *x)
                 (long long)((blz_now() - x->server->started_ns) / BLZ_MSEC));
 }
 
-static void write_task(void *arg, const char *line)
+static void write_task(const char *line, void *arg)
 {
     bytes_print(arg, "%s\n", line);
 }

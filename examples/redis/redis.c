@@ -15,7 +15,7 @@
 enum { GRACE_SECONDS = 5 };
 
 /* Called on each worker, for the connections that it accepts. */
-static int on_connection(void *server, blz_tcp conn)
+static int on_connection(blz_tcp conn, void *server)
 {
     return connection_spawn(server, conn);
 }

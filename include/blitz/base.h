@@ -49,8 +49,8 @@ BLZ_BEGIN_DECLS
  * alignment. Both may be called from any thread, never under a lock of the library.
  */
 typedef struct blz_allocator {
-    void *(*alloc)(void *ctx, size_t size, size_t align);
-    void (*free)(void *ctx, void *ptr, size_t size, size_t align);
+    void *(*alloc)(size_t size, size_t align, void *ctx);
+    void (*free)(void *ptr, size_t size, size_t align, void *ctx);
     void *ctx;
     uint64_t reserved[2]; /* 0 */
 } blz_allocator;

@@ -82,10 +82,10 @@ typedef struct blz_broadcast_options {
      * that the receive then fails with; the message can be received again. Must not use the
      * channel. NULL: a copy of its bytes is enough.
      */
-    int (*copy)(void *arg, void *to, const void *from);
+    int (*copy)(void *to, const void *from, void *arg);
     /* Destroys a message, with no lock held. Needs a `copy`. May be NULL. */
-    void (*destroy)(void *arg, void *elem);
-    void *arg;                      /* of both */
+    void (*destroy)(void *elem, void *arg);
+    void *arg;                      /* of copy and destroy */
     const blz_allocator *allocator; /* copied; NULL: malloc */
     uint64_t reserved[4];
 } blz_broadcast_options;

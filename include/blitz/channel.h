@@ -94,7 +94,7 @@ typedef struct blz_channel_options {
     size_t elem_size;  /* of a message; 0: it is only counted */
     size_t elem_align; /* a power of two; 0: whatever suits a type of that size */
     /* Called for messages that no receiver will get, on the thread that drops the last one. */
-    void (*destroy)(void *arg, void *elem);
+    void (*destroy)(void *elem, void *arg);
     void *destroy_arg;
     const blz_allocator *allocator; /* copied; default: malloc */
     uint64_t reserved[4];

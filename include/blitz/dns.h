@@ -88,8 +88,8 @@ typedef struct blz_lookup_hints blz_lookup_hints;
  * cancelled, so `arg` must stay as long as the runtime does.
  */
 typedef struct blz_resolver {
-    int (*resolve)(void *arg, const char *host, const char *service, const blz_lookup_hints *hints,
-                   blz_addrs *addrs);
+    int (*resolve)(blz_addrs *addrs, const char *host, const char *service,
+                   const blz_lookup_hints *hints, void *arg);
     void *arg;
     uint64_t reserved[2];
 } blz_resolver;

@@ -265,31 +265,31 @@ typedef struct blz_lazy {
 BLZ_API BLZ_NODISCARD blz_future *blz_lazy_init(blz_lazy *op, int64_t (*fn)(void *arg), void *arg);
 
 /*
- * The future of blz_map_init, which awaits `inner` and is ready with the result of fn(arg, result
- * of inner). [any thread; awaited in a task]
+ * The future of blz_map_init, which awaits `inner`, calls fn(result, arg) with its result, and is
+ * ready with what fn returns. [any thread; awaited in a task]
  */
 typedef struct blz_map {
     blz_future future;
-    int64_t (*fn)(void *arg, int64_t result);
+    int64_t (*fn)(int64_t result, void *arg);
     void *arg;
     uint64_t reserved;
 } blz_map;
 BLZ_API BLZ_NODISCARD blz_future *blz_map_init(blz_map *op, blz_future *inner,
-                                               int64_t (*fn)(void *arg, int64_t result), void *arg);
+                                               int64_t (*fn)(int64_t result, void *arg), void *arg);
 
 /*
- * The future of blz_then_init, which awaits `inner` and then the future that fn(arg, result of
- * inner) returns. If fn returns NULL, it ends with the result of `inner`. The second future may
- * live where the first one did. [any thread; awaited in a task]
+ * The future of blz_then_init, which awaits `inner`, calls fn(result, arg) with its result, and
+ * awaits the future that fn returns. If fn returns NULL, it ends with the result of `inner`. The
+ * second future may live where the first one did. [any thread; awaited in a task]
  */
 typedef struct blz_then {
     blz_future future;
-    blz_future *(*fn)(void *arg, int64_t result);
+    blz_future *(*fn)(int64_t result, void *arg);
     void *arg;
     uint64_t reserved;
 } blz_then;
 BLZ_API BLZ_NODISCARD blz_future *blz_then_init(blz_then *op, blz_future *inner,
-                                                blz_future *(*fn)(void *arg, int64_t result),
+                                                blz_future *(*fn)(int64_t result, void *arg),
                                                 void *arg);
 
 /*

@@ -104,8 +104,8 @@ typedef struct blz_pool_options {
     const char *name;               /* of the threads; NULL: "blz-par" */
     blz_pool_spin spin;
     /* Called in each thread of the pool, before its first job and after its last. NULL: nothing. */
-    void (*on_thread_start)(void *arg, unsigned index);
-    void (*on_thread_stop)(void *arg, unsigned index);
+    void (*on_thread_start)(unsigned index, void *arg);
+    void (*on_thread_stop)(unsigned index, void *arg);
     void *hook_arg;
     uint64_t reserved[8];
 } blz_pool_options;

@@ -51,8 +51,8 @@ BLZ_BEGIN_DECLS
 #define BLZ_PAR_DEFINE_GROUP(name, type, hash, equal)                                          \
     BLZ_PAR_GROUP_KERNELS_(name, type, hash, equal)                                            \
                                                                                                \
-    BLZ_PAR_DEFINED_ void name##_emit_(void *argument, size_t group, size_t first,             \
-                                       const void *sum)                                        \
+    BLZ_PAR_DEFINED_ void name##_emit_(size_t group, size_t first, const void *sum,            \
+                                       void *argument)                                         \
     {                                                                                          \
         const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;            \
                                                                                                \
@@ -192,18 +192,18 @@ struct blz_par_keys_ {
 };
 
 /* Numbers the keys of a block: ids[k] is that of element begin + k. */
-typedef void (*blz_par_number_fn_)(void *arg, size_t begin, size_t end, struct blz_par_keys_ *keys,
-                                   uint32_t *ids);
+typedef void (*blz_par_number_fn_)(size_t begin, size_t end, struct blz_par_keys_ *keys,
+                                   uint32_t *ids, void *arg);
 
 struct blz_par_grouping_ {
-    struct blz_par_arrays_ *arrays; /* what these functions get first */
+    struct blz_par_arrays_ *arrays; /* the last argument of these functions */
     blz_par_number_fn_ number;
-    bool (*same)(void *arg, size_t i, size_t j);
-    void (*emit)(void *arg, size_t group, size_t first, const void *sum); /* or NULL */
+    bool (*same)(size_t i, size_t j, void *arg);
+    void (*emit)(size_t group, size_t first, const void *sum, void *arg); /* or NULL */
     /* Of values, or NULL: sums[ids[k]] of the values of a block; one sum to another. */
-    void (*fold)(void *arg, size_t begin, size_t end, const uint32_t *ids,
-                 const struct blz_par_key_ *keys, void *sums);
-    void (*add)(void *arg, void *left, const void *right);
+    void (*fold)(size_t begin, size_t end, const uint32_t *ids, const struct blz_par_key_ *keys,
+                 void *sums, void *arg);
+    void (*add)(void *left, const void *right, void *arg);
     size_t sum_size;
     uint32_t *ids; /* or NULL */
 };
@@ -217,7 +217,7 @@ struct blz_par_fold_ {
 
 BLZ_API int blz_par_group_(blz_par *par, const struct blz_par_grouping_ *grouping, size_t *nr,
                            const blz_par_options *options);
-BLZ_API void blz_par_emit_first_(void *arg, size_t group, size_t first, const void *sum);
+BLZ_API void blz_par_emit_first_(size_t group, size_t first, const void *sum, void *arg);
 
 /* Makes room for twice as many keys. */
 BLZ_API BLZ_COLD void blz_par_keys_grow_(struct blz_par_keys_ *keys);
@@ -230,50 +230,50 @@ BLZ_PAR_DEFINED_ uint64_t blz_par_mix_(uint64_t z)
     return z ^ (z >> 32);
 }
 
-#define BLZ_PAR_GROUP_KERNELS_(name, type, hash_of, equal)                             \
-    BLZ_PAR_DEFINED_ uint64_t name##_hash_(const type x, void *arg)                    \
-    {                                                                                  \
-        (void)x;                                                                       \
-        (void)arg;                                                                     \
-        return blz_par_mix_((uint64_t)(hash_of));                                      \
-    }                                                                                  \
-                                                                                       \
-    BLZ_PAR_DEFINED_ bool name##_equal_(const type a, const type b, void *arg)         \
-    {                                                                                  \
-        (void)arg;                                                                     \
-        return (equal);                                                                \
-    }                                                                                  \
-                                                                                       \
-    BLZ_PAR_DEFINED_ bool name##_same_(void *argument, size_t i, size_t j)             \
-    {                                                                                  \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;    \
-        const type *in = (const type *)s->in;                                          \
-                                                                                       \
-        return name##_equal_(in[i], in[j], s->arg);                                    \
-    }                                                                                  \
-                                                                                       \
-    BLZ_PAR_DEFINED_ void name##_number_(void *argument, size_t begin, size_t end,     \
-                                         struct blz_par_keys_ *keys, uint32_t *ids)    \
-    {                                                                                  \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;    \
-        const type *in = (const type *)s->in;                                          \
-                                                                                       \
-        for (size_t i = begin; i < end; i++) {                                         \
-            uint64_t hash = name##_hash_(in[i], s->arg);                               \
-            size_t slot = hash & keys->mask;                                           \
-            uint32_t k;                                                                \
-                                                                                       \
-            while ((k = keys->slots[slot]) != 0) {                                     \
-                const struct blz_par_key_ *key = &keys->keys[k - 1];                   \
-                                                                                       \
-                if (key->hash == hash && name##_equal_(in[key->first], in[i], s->arg)) \
-                    break;                                                             \
-                slot = (slot + 1) & keys->mask;                                        \
-            }                                                                          \
-            if (k == 0)                                                                \
-                k = blz_par_keys_add_(keys, slot, hash, i);                            \
-            ids[i - begin] = k - 1;                                                    \
-        }                                                                              \
+#define BLZ_PAR_GROUP_KERNELS_(name, type, hash_of, equal)                                     \
+    BLZ_PAR_DEFINED_ uint64_t name##_hash_(const type x, void *arg)                            \
+    {                                                                                          \
+        (void)x;                                                                               \
+        (void)arg;                                                                             \
+        return blz_par_mix_((uint64_t)(hash_of));                                              \
+    }                                                                                          \
+                                                                                               \
+    BLZ_PAR_DEFINED_ bool name##_equal_(const type a, const type b, void *arg)                 \
+    {                                                                                          \
+        (void)arg;                                                                             \
+        return (equal);                                                                        \
+    }                                                                                          \
+                                                                                               \
+    BLZ_PAR_DEFINED_ bool name##_same_(size_t i, size_t j, void *argument)                     \
+    {                                                                                          \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;            \
+        const type *in = (const type *)s->in;                                                  \
+                                                                                               \
+        return name##_equal_(in[i], in[j], s->arg);                                            \
+    }                                                                                          \
+                                                                                               \
+    BLZ_PAR_DEFINED_ void name##_number_(size_t begin, size_t end, struct blz_par_keys_ *keys, \
+                                         uint32_t *ids, void *argument)                        \
+    {                                                                                          \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;            \
+        const type *in = (const type *)s->in;                                                  \
+                                                                                               \
+        for (size_t i = begin; i < end; i++) {                                                 \
+            uint64_t hash = name##_hash_(in[i], s->arg);                                       \
+            size_t slot = hash & keys->mask;                                                   \
+            uint32_t k;                                                                        \
+                                                                                               \
+            while ((k = keys->slots[slot]) != 0) {                                             \
+                const struct blz_par_key_ *key = &keys->keys[k - 1];                           \
+                                                                                               \
+                if (key->hash == hash && name##_equal_(in[key->first], in[i], s->arg))         \
+                    break;                                                                     \
+                slot = (slot + 1) & keys->mask;                                                \
+            }                                                                                  \
+            if (k == 0)                                                                        \
+                k = blz_par_keys_add_(keys, slot, hash, i);                                    \
+            ids[i - begin] = k - 1;                                                            \
+        }                                                                                      \
     }
 
 /* A new key, at the free slot that was found for it. Gives its number, plus one. */
@@ -298,9 +298,9 @@ BLZ_PAR_DEFINED_ uint32_t blz_par_keys_add_(struct blz_par_keys_ *keys, size_t s
         return (operation);                                                                    \
     }                                                                                          \
                                                                                                \
-    BLZ_PAR_DEFINED_ void name##_fold_(void *argument, size_t begin, size_t end,               \
-                                       const uint32_t *ids, const struct blz_par_key_ *keys,   \
-                                       void *sums)                                             \
+    BLZ_PAR_DEFINED_ void name##_fold_(size_t begin, size_t end, const uint32_t *ids,          \
+                                       const struct blz_par_key_ *keys, void *sums,            \
+                                       void *argument)                                         \
     {                                                                                          \
         const struct blz_par_fold_ *f = (const struct blz_par_fold_ *)argument;                \
         const value_type *values = (const value_type *)f->values;                              \
@@ -314,7 +314,7 @@ BLZ_PAR_DEFINED_ uint32_t blz_par_keys_add_(struct blz_par_keys_ *keys, size_t s
         }                                                                                      \
     }                                                                                          \
                                                                                                \
-    BLZ_PAR_DEFINED_ void name##_add_(void *argument, void *left, const void *right)           \
+    BLZ_PAR_DEFINED_ void name##_add_(void *left, const void *right, void *argument)           \
     {                                                                                          \
         const struct blz_par_fold_ *f = (const struct blz_par_fold_ *)argument;                \
                                                                                                \
@@ -322,8 +322,8 @@ BLZ_PAR_DEFINED_ uint32_t blz_par_keys_add_(struct blz_par_keys_ *keys, size_t s
             name##_op_(*(value_type *)left, *(const value_type *)right, f->arrays.arg);        \
     }                                                                                          \
                                                                                                \
-    BLZ_PAR_DEFINED_ void name##_emit_(void *argument, size_t group, size_t first,             \
-                                       const void *sum)                                        \
+    BLZ_PAR_DEFINED_ void name##_emit_(size_t group, size_t first, const void *sum,            \
+                                       void *argument)                                         \
     {                                                                                          \
         const struct blz_par_fold_ *f = (const struct blz_par_fold_ *)argument;                \
                                                                                                \

@@ -21,10 +21,10 @@ struct blz_par_arrays_ {
 };
 
 /* The value of the elements begin to end - 1 alone (there is one at least). */
-typedef int (*blz_par_sum_fn_)(void *arg, size_t begin, size_t end, void *sum);
+typedef int (*blz_par_sum_fn_)(size_t begin, size_t end, void *sum, void *arg);
 
 /* Writes their results; *carry is the value of all before them, then of all through them. */
-typedef int (*blz_par_write_fn_)(void *arg, size_t begin, size_t end, void *carry, bool first);
+typedef int (*blz_par_write_fn_)(size_t begin, size_t end, void *carry, bool first, void *arg);
 
 struct blz_par_chain_ {
     size_t n, size; /* elements, bytes of one */
@@ -32,7 +32,7 @@ struct blz_par_chain_ {
     void *arg;
     blz_par_sum_fn_ sum;
     blz_par_write_fn_ write;
-    void (*add)(void *arg, void *left, const void *right);
+    void (*add)(void *left, const void *right, void *arg);
 };
 
 BLZ_API int blz_par_chain_run_(blz_par *par, const struct blz_par_chain_ *chain, void *value,
@@ -45,91 +45,91 @@ BLZ_API int blz_par_partition_(blz_par *par, size_t size, struct blz_par_arrays_
                                const blz_par_options *options);
 
 /* Four tables, `stride` apart, take turns: one would have to wait for its own last addition. */
-typedef int (*blz_par_tally_fn_)(void *arg, size_t begin, size_t end, size_t *counts, size_t nr,
-                                 size_t stride);
-typedef int (*blz_par_tally_shared_fn_)(void *arg, size_t begin, size_t end, size_t *counts,
-                                        size_t nr);
+typedef int (*blz_par_tally_fn_)(size_t begin, size_t end, size_t *counts, size_t nr, size_t stride,
+                                 void *arg);
+typedef int (*blz_par_tally_shared_fn_)(size_t begin, size_t end, size_t *counts, size_t nr,
+                                        void *arg);
 BLZ_API int blz_par_histogram_(blz_par *par, struct blz_par_arrays_ *arrays,
                                blz_par_tally_fn_ tally, blz_par_tally_shared_fn_ tally_shared,
                                size_t *counts, size_t nr, const blz_par_options *options);
 
 /* The sum of a block goes in four chains of operations, since one would be a wait for each. */
-#define BLZ_PAR_SCAN_KERNELS_(name, type)                                                         \
-    BLZ_PAR_DEFINED_ int name##_sum_(void *argument, size_t begin, size_t end, void *sum)         \
-    {                                                                                             \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;               \
-        const type *in = (const type *)s->in + begin;                                             \
-        size_t len = end - begin, part = len / 4;                                                 \
-        void *arg = s->arg;                                                                       \
-        type v0 = in[0];                                                                          \
-                                                                                                  \
-        if (part > 0) {                                                                           \
-            type v1 = in[part], v2 = in[2 * part], v3 = in[3 * part];                             \
-                                                                                                  \
-            for (size_t i = 1; i < part; i++) {                                                   \
-                v0 = name##_op_(v0, in[i], arg);                                                  \
-                v1 = name##_op_(v1, in[part + i], arg);                                           \
-                v2 = name##_op_(v2, in[2 * part + i], arg);                                       \
-                v3 = name##_op_(v3, in[3 * part + i], arg);                                       \
-            }                                                                                     \
-            v0 = name##_op_(name##_op_(v0, v1, arg), name##_op_(v2, v3, arg), arg);               \
-        }                                                                                         \
-        for (size_t i = part > 0 ? 4 * part : 1; i < len; i++)                                    \
-            v0 = name##_op_(v0, in[i], arg);                                                      \
-        *(type *)sum = v0;                                                                        \
-        return 0;                                                                                 \
-    }                                                                                             \
-                                                                                                  \
-    BLZ_PAR_DEFINED_ int name##_inclusive_(void *argument, size_t begin, size_t end, void *carry, \
-                                           bool first)                                            \
-    {                                                                                             \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;               \
-        const type *in = (const type *)s->in;                                                     \
-        type *out = (type *)s->out;                                                               \
-        void *arg = s->arg;                                                                       \
-        size_t i = begin;                                                                         \
-        type value = first ? in[i] : *(type *)carry;                                              \
-                                                                                                  \
-        if (first)                                                                                \
-            out[i++] = value;                                                                     \
-        for (; i < end; i++) {                                                                    \
-            value = name##_op_(value, in[i], arg);                                                \
-            out[i] = value;                                                                       \
-        }                                                                                         \
-        *(type *)carry = value;                                                                   \
-        return 0;                                                                                 \
-    }                                                                                             \
-                                                                                                  \
-    BLZ_PAR_DEFINED_ int name##_exclusive_(void *argument, size_t begin, size_t end, void *carry, \
-                                           bool first)                                            \
-    {                                                                                             \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;               \
-        const type *in = (const type *)s->in;                                                     \
-        type *out = (type *)s->out;                                                               \
-        void *arg = s->arg;                                                                       \
-        type value = *(type *)carry;                                                              \
-                                                                                                  \
-        (void)first;                                                                              \
-        for (size_t i = begin; i < end; i++) {                                                    \
-            type next = name##_op_(value, in[i], arg);                                            \
-                                                                                                  \
-            out[i] = value;                                                                       \
-            value = next;                                                                         \
-        }                                                                                         \
-        *(type *)carry = value;                                                                   \
-        return 0;                                                                                 \
-    }                                                                                             \
-                                                                                                  \
-    BLZ_PAR_DEFINED_ void name##_add_(void *argument, void *left, const void *right)              \
-    {                                                                                             \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;               \
-                                                                                                  \
-        *(type *)left = name##_op_(*(type *)left, *(const type *)right, s->arg);                  \
+#define BLZ_PAR_SCAN_KERNELS_(name, type)                                                     \
+    BLZ_PAR_DEFINED_ int name##_sum_(size_t begin, size_t end, void *sum, void *argument)     \
+    {                                                                                         \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;           \
+        const type *in = (const type *)s->in + begin;                                         \
+        size_t len = end - begin, part = len / 4;                                             \
+        void *arg = s->arg;                                                                   \
+        type v0 = in[0];                                                                      \
+                                                                                              \
+        if (part > 0) {                                                                       \
+            type v1 = in[part], v2 = in[2 * part], v3 = in[3 * part];                         \
+                                                                                              \
+            for (size_t i = 1; i < part; i++) {                                               \
+                v0 = name##_op_(v0, in[i], arg);                                              \
+                v1 = name##_op_(v1, in[part + i], arg);                                       \
+                v2 = name##_op_(v2, in[2 * part + i], arg);                                   \
+                v3 = name##_op_(v3, in[3 * part + i], arg);                                   \
+            }                                                                                 \
+            v0 = name##_op_(name##_op_(v0, v1, arg), name##_op_(v2, v3, arg), arg);           \
+        }                                                                                     \
+        for (size_t i = part > 0 ? 4 * part : 1; i < len; i++)                                \
+            v0 = name##_op_(v0, in[i], arg);                                                  \
+        *(type *)sum = v0;                                                                    \
+        return 0;                                                                             \
+    }                                                                                         \
+                                                                                              \
+    BLZ_PAR_DEFINED_ int name##_inclusive_(size_t begin, size_t end, void *carry, bool first, \
+                                           void *argument)                                    \
+    {                                                                                         \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;           \
+        const type *in = (const type *)s->in;                                                 \
+        type *out = (type *)s->out;                                                           \
+        void *arg = s->arg;                                                                   \
+        size_t i = begin;                                                                     \
+        type value = first ? in[i] : *(type *)carry;                                          \
+                                                                                              \
+        if (first)                                                                            \
+            out[i++] = value;                                                                 \
+        for (; i < end; i++) {                                                                \
+            value = name##_op_(value, in[i], arg);                                            \
+            out[i] = value;                                                                   \
+        }                                                                                     \
+        *(type *)carry = value;                                                               \
+        return 0;                                                                             \
+    }                                                                                         \
+                                                                                              \
+    BLZ_PAR_DEFINED_ int name##_exclusive_(size_t begin, size_t end, void *carry, bool first, \
+                                           void *argument)                                    \
+    {                                                                                         \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;           \
+        const type *in = (const type *)s->in;                                                 \
+        type *out = (type *)s->out;                                                           \
+        void *arg = s->arg;                                                                   \
+        type value = *(type *)carry;                                                          \
+                                                                                              \
+        (void)first;                                                                          \
+        for (size_t i = begin; i < end; i++) {                                                \
+            type next = name##_op_(value, in[i], arg);                                        \
+                                                                                              \
+            out[i] = value;                                                                   \
+            value = next;                                                                     \
+        }                                                                                     \
+        *(type *)carry = value;                                                               \
+        return 0;                                                                             \
+    }                                                                                         \
+                                                                                              \
+    BLZ_PAR_DEFINED_ void name##_add_(void *left, const void *right, void *argument)          \
+    {                                                                                         \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;           \
+                                                                                              \
+        *(type *)left = name##_op_(*(type *)left, *(const type *)right, s->arg);              \
     }
 
 /* At four places at once, too: memory gives more to several streams than to one. */
 #define BLZ_PAR_COUNT_KERNEL_(name, type)                                                   \
-    BLZ_PAR_DEFINED_ int name##_count_(void *argument, size_t begin, size_t end, void *sum) \
+    BLZ_PAR_DEFINED_ int name##_count_(size_t begin, size_t end, void *sum, void *argument) \
     {                                                                                       \
         const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;         \
         const type *in = (const type *)s->in;                                               \
@@ -155,28 +155,28 @@ BLZ_API int blz_par_histogram_(blz_par *par, struct blz_par_arrays_ *arrays,
  */
 enum { BLZ_PAR_SMALL_ = 16 /* bytes */ };
 
-#define BLZ_PAR_WRITE_KERNEL_(function, name, type, out_type, element)                   \
-    BLZ_PAR_DEFINED_ int function(void *argument, size_t begin, size_t end, void *carry, \
-                                  bool first)                                            \
-    {                                                                                    \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;      \
-        const type *in = (const type *)s->in;                                            \
-        out_type *out = (out_type *)s->out;                                              \
-        size_t nr = *(size_t *)carry;                                                    \
-        void *arg = s->arg;                                                              \
-                                                                                         \
-        (void)first;                                                                     \
-        while (end > begin && !name##_keep_(in, end - 1, arg))                           \
-            end--;                                                                       \
-        for (size_t i = begin; i < end; i++) {                                           \
-            bool keep = name##_keep_(in, i, arg);                                        \
-                                                                                         \
-            if (sizeof(out_type) <= BLZ_PAR_SMALL_ || keep)                              \
-                out[nr] = element;                                                       \
-            nr += keep;                                                                  \
-        }                                                                                \
-        *(size_t *)carry = nr;                                                           \
-        return 0;                                                                        \
+#define BLZ_PAR_WRITE_KERNEL_(function, name, type, out_type, element)               \
+    BLZ_PAR_DEFINED_ int function(size_t begin, size_t end, void *carry, bool first, \
+                                  void *argument)                                    \
+    {                                                                                \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;  \
+        const type *in = (const type *)s->in;                                        \
+        out_type *out = (out_type *)s->out;                                          \
+        size_t nr = *(size_t *)carry;                                                \
+        void *arg = s->arg;                                                          \
+                                                                                     \
+        (void)first;                                                                 \
+        while (end > begin && !name##_keep_(in, end - 1, arg))                       \
+            end--;                                                                   \
+        for (size_t i = begin; i < end; i++) {                                       \
+            bool keep = name##_keep_(in, i, arg);                                    \
+                                                                                     \
+            if (sizeof(out_type) <= BLZ_PAR_SMALL_ || keep)                          \
+                out[nr] = element;                                                   \
+            nr += keep;                                                              \
+        }                                                                            \
+        *(size_t *)carry = nr;                                                       \
+        return 0;                                                                    \
     }
 
 /*
@@ -184,8 +184,8 @@ enum { BLZ_PAR_SMALL_ = 16 /* bytes */ };
  * of the two is not left to a branch either.
  */
 #define BLZ_PAR_SPLIT_KERNEL_(function, name, type)                                         \
-    BLZ_PAR_DEFINED_ int function(void *argument, size_t begin, size_t end, void *carry,    \
-                                  bool first)                                               \
+    BLZ_PAR_DEFINED_ int function(size_t begin, size_t end, void *carry, bool first,        \
+                                  void *argument)                                           \
     {                                                                                       \
         const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;         \
         const type *in = (const type *)s->in;                                               \
@@ -218,52 +218,52 @@ enum { BLZ_PAR_SMALL_ = 16 /* bytes */ };
         return blz_par_pack_(par, sizeof(type), &arrays, name##_count_, function##_, nr, options); \
     }
 
-#define BLZ_PAR_HISTOGRAM_KERNELS_(name, type)                                                   \
-    BLZ_PAR_DEFINED_ int name##_tally_(void *argument, size_t begin, size_t end, size_t *counts, \
-                                       size_t nr, size_t stride)                                 \
-    {                                                                                            \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;              \
-        const type *in = (const type *)s->in;                                                    \
-        void *arg = s->arg;                                                                      \
-        size_t *counts1 = counts + stride, *counts2 = counts1 + stride;                          \
-        size_t *counts3 = counts2 + stride, i = begin;                                           \
-                                                                                                 \
-        for (; end - i >= 4; i += 4) {                                                           \
-            size_t k0 = name##_bucket_(in, i, arg), k1 = name##_bucket_(in, i + 1, arg);         \
-            size_t k2 = name##_bucket_(in, i + 2, arg), k3 = name##_bucket_(in, i + 3, arg);     \
-                                                                                                 \
-            if (blz_unlikely((k0 | k1 | k2 | k3) >= nr) &&                                       \
-                ((k0 >= nr) | (k1 >= nr) | (k2 >= nr) | (k3 >= nr)))                             \
-                return blz_par_out_of_range_();                                                  \
-            counts[k0]++;                                                                        \
-            counts1[k1]++;                                                                       \
-            counts2[k2]++;                                                                       \
-            counts3[k3]++;                                                                       \
-        }                                                                                        \
-        for (; i < end; i++) {                                                                   \
-            size_t k = name##_bucket_(in, i, arg);                                               \
-                                                                                                 \
-            if (blz_unlikely(k >= nr))                                                           \
-                return blz_par_out_of_range_();                                                  \
-            counts[k]++;                                                                         \
-        }                                                                                        \
-        return 0;                                                                                \
-    }                                                                                            \
-                                                                                                 \
-    BLZ_PAR_DEFINED_ int name##_tally_shared_(void *argument, size_t begin, size_t end,          \
-                                              size_t *counts, size_t nr)                         \
-    {                                                                                            \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;              \
-        const type *in = (const type *)s->in;                                                    \
-                                                                                                 \
-        for (size_t i = begin; i < end; i++) {                                                   \
-            size_t k = name##_bucket_(in, i, s->arg);                                            \
-                                                                                                 \
-            if (blz_unlikely(k >= nr))                                                           \
-                return blz_par_out_of_range_();                                                  \
-            __atomic_fetch_add(&counts[k], 1, __ATOMIC_RELAXED);                                 \
-        }                                                                                        \
-        return 0;                                                                                \
+#define BLZ_PAR_HISTOGRAM_KERNELS_(name, type)                                                     \
+    BLZ_PAR_DEFINED_ int name##_tally_(size_t begin, size_t end, size_t *counts, size_t nr,        \
+                                       size_t stride, void *argument)                              \
+    {                                                                                              \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;                \
+        const type *in = (const type *)s->in;                                                      \
+        void *arg = s->arg;                                                                        \
+        size_t *counts1 = counts + stride, *counts2 = counts1 + stride;                            \
+        size_t *counts3 = counts2 + stride, i = begin;                                             \
+                                                                                                   \
+        for (; end - i >= 4; i += 4) {                                                             \
+            size_t k0 = name##_bucket_(in, i, arg), k1 = name##_bucket_(in, i + 1, arg);           \
+            size_t k2 = name##_bucket_(in, i + 2, arg), k3 = name##_bucket_(in, i + 3, arg);       \
+                                                                                                   \
+            if (blz_unlikely((k0 | k1 | k2 | k3) >= nr) &&                                         \
+                ((k0 >= nr) | (k1 >= nr) | (k2 >= nr) | (k3 >= nr)))                               \
+                return blz_par_out_of_range_();                                                    \
+            counts[k0]++;                                                                          \
+            counts1[k1]++;                                                                         \
+            counts2[k2]++;                                                                         \
+            counts3[k3]++;                                                                         \
+        }                                                                                          \
+        for (; i < end; i++) {                                                                     \
+            size_t k = name##_bucket_(in, i, arg);                                                 \
+                                                                                                   \
+            if (blz_unlikely(k >= nr))                                                             \
+                return blz_par_out_of_range_();                                                    \
+            counts[k]++;                                                                           \
+        }                                                                                          \
+        return 0;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    BLZ_PAR_DEFINED_ int name##_tally_shared_(size_t begin, size_t end, size_t *counts, size_t nr, \
+                                              void *argument)                                      \
+    {                                                                                              \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;                \
+        const type *in = (const type *)s->in;                                                      \
+                                                                                                   \
+        for (size_t i = begin; i < end; i++) {                                                     \
+            size_t k = name##_bucket_(in, i, s->arg);                                              \
+                                                                                                   \
+            if (blz_unlikely(k >= nr))                                                             \
+                return blz_par_out_of_range_();                                                    \
+            __atomic_fetch_add(&counts[k], 1, __ATOMIC_RELAXED);                                   \
+        }                                                                                          \
+        return 0;                                                                                  \
     }
 
 /* -ERANGE. */

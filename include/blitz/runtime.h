@@ -49,14 +49,14 @@ typedef struct blz_options {
     const blz_allocator *allocator; /* copied; default: malloc and pages from the system */
 
     /* Called on each worker thread, first and last. */
-    void (*on_thread_start)(void *arg, unsigned worker);
-    void (*on_thread_stop)(void *arg, unsigned worker);
+    void (*on_thread_start)(unsigned worker, void *arg);
+    void (*on_thread_stop)(unsigned worker, void *arg);
     /* Called on a worker before it goes to sleep and after. */
-    void (*on_thread_park)(void *arg, unsigned worker);
-    void (*on_thread_unpark)(void *arg, unsigned worker);
+    void (*on_thread_park)(unsigned worker, void *arg);
+    void (*on_thread_unpark)(unsigned worker, void *arg);
     /* Called by the watchdog thread; about refused awaits, by the worker in the middle of the poll.
      * Default: counts only. */
-    void (*on_stuck)(void *arg, const blz_stuck *stuck);
+    void (*on_stuck)(const blz_stuck *stuck, void *arg);
     void *hook_arg;
 
     int64_t watchdog_ns; /* BLZ_WATCHDOG_MS; default 25 ms, BLZ_NEVER: no watchdog */
@@ -160,7 +160,7 @@ BLZ_API int64_t blz_rt_turn(blz_rt *rt);
  * "serve at s.c:12 > select { 0: accept | 1: sleep }". `write` is called with each line, without
  * newline. 0, or -ENOMEM; -EOWNERDEAD: in a forked child. [any thread]
  */
-BLZ_API int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg);
+BLZ_API int blz_task_dump(blz_rt *rt, void (*write)(const char *line, void *arg), void *arg);
 
 /*
  * Writes one line for each live task, as blz_task_dump does, to a descriptor of the system, one

@@ -2,7 +2,7 @@
 /*
  * Shutdown: ending a program in phases, each with its deadline, by a signal or by code.
  *
- *     static int on_conn(void *arg, blz_tcp conn)                 // of blz_tcp_serve
+ *     static int on_conn(blz_tcp conn, void *arg)                 // of blz_tcp_serve
  *     {
  *         struct server *s = arg;
  *         blz_guard guard;
@@ -115,10 +115,10 @@ typedef struct blz_shutdown_options {
     int64_t cancel_ns; /* default 10 s */
     int64_t force_ns;  /* default 5 s */
     /* Called when a phase has begun (report->phase), the last time with ENDED. [worker] */
-    void (*on_phase)(void *arg, const blz_shutdown_report *report);
+    void (*on_phase)(const blz_shutdown_report *report, void *arg);
     /* Called with each line of a text, without newlines, when a phase ends before all is done: how
      * many guards are left, and the tasks of the runtime (blz_task_dump). May be NULL. [worker] */
-    void (*write)(void *arg, const char *line);
+    void (*write)(const char *line, void *arg);
     void *arg;
     const blz_allocator *allocator; /* copied; default: the system's */
     uint64_t reserved[4];

@@ -135,12 +135,12 @@ BLZ_API void blz_handle_cancel(blz_handle *handle);
 BLZ_API void blz_handle_detach(blz_handle *handle);
 
 /*
- * Calls fn(arg, result) when the task has ended, on the thread on which it ends, or at once if it
+ * Calls fn(result, arg) when the task has ended, on the thread on which it ends, or at once if it
  * has ended; the handle is empty afterwards. 0; -EINVAL: the handle is empty; -ENOMEM; -EOWNERDEAD:
  * in a forked child. After an error the handle is as it was. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_task_on_done(blz_handle *handle,
-                                           void (*fn)(void *arg, int64_t result), void *arg);
+                                           void (*fn)(int64_t result, void *arg), void *arg);
 
 /* ---- Tasks ---- */
 

@@ -128,9 +128,9 @@ BLZ_API BLZ_NODISCARD int64_t blz_tcp_listener_into_fd(blz_tcp_listener *listene
 /* ---- Serving ---- */
 
 /*
- * Accepts connections and calls on_conn(arg, conn) for each, which typically spawns a task:
+ * Accepts connections and calls on_conn(conn, arg) for each, which typically spawns a task:
  *
- *     static int on_conn(void *arg, blz_tcp conn) { return BLZ_SPAWN(echo, .conn = conn); }
+ *     static int on_conn(blz_tcp conn, void *arg) { return BLZ_SPAWN(echo, .conn = conn); }
  *
  *     BLZ_AWAIT(self->rc, blz_tcp_serve(&self->op, &self->listener, on_conn, NULL));
  *
@@ -147,7 +147,7 @@ BLZ_API BLZ_NODISCARD int64_t blz_tcp_listener_into_fd(blz_tcp_listener *listene
  * Connections that wait to be accepted by then are kept for the next accept. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_tcp_serve(blz_serve_op *op, const blz_tcp_listener *listener,
-                                                int (*on_conn)(void *arg, blz_tcp conn), void *arg);
+                                                int (*on_conn)(blz_tcp conn, void *arg), void *arg);
 
 /* ---- Connecting ---- */
 

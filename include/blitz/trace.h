@@ -35,7 +35,7 @@ typedef struct blz_trace_options {
     const char *path; /* a file, which is made (for its owner alone) or truncated; no symlink */
     /* Or: called with each piece of the text, by the trace's thread. 0, or a negative errno, and it
      * is not called again. It must not start or stop a trace. */
-    int (*write)(void *arg, const char *text, size_t len);
+    int (*write)(const char *text, size_t len, void *arg);
     void *arg;
     size_t events;    /* in each thread's ring, of 32 bytes; default 16,384; up to 2^24 */
     unsigned threads; /* that can be recorded; default 64, up to 256 */

@@ -83,9 +83,9 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_accept(blz_io *io, const blz_unix_lis
                                                   blz_unix *conn);
 
 /*
- * Accepts connections and calls on_conn(arg, conn) for each, which typically spawns a task:
+ * Accepts connections and calls on_conn(conn, arg) for each, which typically spawns a task:
  *
- *     static int on_conn(void *arg, blz_unix conn) { return BLZ_SPAWN(answer, .conn = conn); }
+ *     static int on_conn(blz_unix conn, void *arg) { return BLZ_SPAWN(answer, .conn = conn); }
  *
  *     BLZ_AWAIT(self->rc, blz_unix_serve(&self->op, &self->listener, on_conn, NULL));
  *
@@ -99,7 +99,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_unix_accept(blz_io *io, const blz_unix_lis
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_unix_serve(blz_serve_op *op,
                                                  const blz_unix_listener *listener,
-                                                 int (*on_conn)(void *arg, blz_unix conn),
+                                                 int (*on_conn)(blz_unix conn, void *arg),
                                                  void *arg);
 
 /*

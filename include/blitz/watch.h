@@ -56,10 +56,10 @@ typedef struct blz_watch_receiver {
 } blz_watch_receiver;
 
 /* Whether a value is the one that is waited for; must not wait. */
-typedef bool (*blz_watch_predicate)(void *arg, const void *value);
+typedef bool (*blz_watch_predicate)(const void *value, void *arg);
 
 /* Changes a value in place; false: it has changed nothing after all. */
-typedef bool (*blz_watch_modifier)(void *arg, void *value);
+typedef bool (*blz_watch_modifier)(void *value, void *arg);
 
 /*
  * An operation that waits, in the frame of the function that awaits it. All fields are the
@@ -185,7 +185,7 @@ BLZ_API int blz_watch_try_changed(blz_watch_receiver *rx);
 BLZ_API BLZ_NODISCARD blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx);
 
 /*
- * Awaits that predicate(arg, &value) is true of the latest value, seen or not, and copies it to
+ * Awaits that predicate(&value, arg) is true of the latest value, seen or not, and copies it to
  * *value: 0; -EPIPE: the watch is closed, and the predicate is not true of its last value. The
  * predicate is called in polls, with no lock held, for each value that the receiver comes to see;
  * those count as seen. Interruptible: -ECANCELED. [task]
@@ -206,7 +206,7 @@ static inline int blz_watch_changed_wait(blz_watch_receiver *rx)
 }
 
 /*
- * Blocks this thread until predicate(arg, &value) is true of the latest value, which is copied to
+ * Blocks this thread until predicate(&value, arg) is true of the latest value, which is copied to
  * *value: 0; -EPIPE: the watch is closed, and the predicate is not true of its last value; -EDEADLK
  * on a worker. [any thread but a worker]
  */
@@ -227,12 +227,12 @@ static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
  *     rx = name_subscribe(&tx)        rx = name_receiver_clone(&rx)     name_receiver_drop(&rx)
  *     name_sender_close(&tx)          name_receiver_close(&rx)          as blz_watch_close
  *     rc = name_send(&tx, value)      rc = name_replace(&tx, value, &old)
- *     rc = name_send_modify(&tx, fn, arg)               void fn(void *arg, type *value)
- *     rc = name_send_if_modified(&tx, fn, arg)          bool fn(void *arg, type *value)
+ *     rc = name_send_modify(&tx, fn, arg)               void fn(type *value, void *arg)
+ *     rc = name_send_if_modified(&tx, fn, arg)          bool fn(type *value, void *arg)
  *     rc = name_get(&rx, &value)      rc = name_get_and_update(&rx, &value)
  *     BLZ_AWAIT(rc, name_changed(&op, &rx))             name_changed_wait(&rx)
  *     BLZ_AWAIT(rc, name_until(&op, &rx, &value, fn, arg))
- *                                                       bool fn(void *arg, const type *value)
+ *                                                       bool fn(const type *value, void *arg)
  */
 #define BLZ_WATCH(name, type)             \
     typedef struct name##_sender {        \
@@ -243,7 +243,7 @@ static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
     } name##_receiver;                    \
     typedef struct name##_op {            \
         blz_watch_op op;                  \
-        bool (*fn)(void *, const type *); \
+        bool (*fn)(const type *, void *); \
         void *arg;                        \
     } name##_op;                          \
     BLZ_WATCH_HANDLES_(name, type)        \
@@ -300,19 +300,19 @@ static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
         return blz_watch_replace(&tx->raw, &value, old);                                          \
     }                                                                                             \
     struct name##_modify_ {                                                                       \
-        void (*always)(void *, type *);                                                           \
-        bool (*perhaps)(void *, type *);                                                          \
+        void (*always)(type *, void *);                                                           \
+        bool (*perhaps)(type *, void *);                                                          \
         void *arg;                                                                                \
     };                                                                                            \
-    BLZ_WATCH_INLINE_ bool name##_call_modify_(void *arg, void *value)                            \
+    BLZ_WATCH_INLINE_ bool name##_call_modify_(void *value, void *arg)                            \
     {                                                                                             \
         struct name##_modify_ *m = (struct name##_modify_ *)arg;                                  \
         if (m->perhaps)                                                                           \
-            return m->perhaps(m->arg, (type *)value);                                             \
-        m->always(m->arg, (type *)value);                                                         \
+            return m->perhaps((type *)value, m->arg);                                             \
+        m->always((type *)value, m->arg);                                                         \
         return true;                                                                              \
     }                                                                                             \
-    BLZ_WATCH_INLINE_ int name##_send_modify(const name##_sender *tx, void (*fn)(void *, type *), \
+    BLZ_WATCH_INLINE_ int name##_send_modify(const name##_sender *tx, void (*fn)(type *, void *), \
                                              void *arg)                                           \
     {                                                                                             \
         struct name##_modify_ m = {fn, NULL, arg};                                                \
@@ -321,7 +321,7 @@ static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
         return rc < 0 ? rc : 0;                                                                   \
     }                                                                                             \
     BLZ_WATCH_INLINE_ int name##_send_if_modified(const name##_sender *tx,                        \
-                                                  bool (*fn)(void *, type *), void *arg)          \
+                                                  bool (*fn)(type *, void *), void *arg)          \
     {                                                                                             \
         struct name##_modify_ m = {NULL, fn, arg};                                                \
         type scratch;                                                                             \
@@ -345,14 +345,14 @@ static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
     {                                                                                              \
         return blz_watch_changed_wait(&rx->raw);                                                   \
     }                                                                                              \
-    BLZ_WATCH_INLINE_ bool name##_call_predicate_(void *arg, const void *value)                    \
+    BLZ_WATCH_INLINE_ bool name##_call_predicate_(const void *value, void *arg)                    \
     {                                                                                              \
         name##_op *op = (name##_op *)arg;                                                          \
-        return op->fn(op->arg, (const type *)value);                                               \
+        return op->fn((const type *)value, op->arg);                                               \
     }                                                                                              \
     BLZ_WATCH_INLINE_ BLZ_NODISCARD blz_future *name##_until(name##_op *op, name##_receiver *rx,   \
                                                              type *value,                          \
-                                                             bool (*fn)(void *, const type *),     \
+                                                             bool (*fn)(const type *, void *),     \
                                                              void *arg)                            \
     {                                                                                              \
         op->fn = fn;                                                                               \

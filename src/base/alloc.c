@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-static void *system_alloc(void *ctx, size_t size, size_t align)
+static void *system_alloc(size_t size, size_t align, void *ctx)
 {
     (void)ctx;
     return blz__memory_alloc(size, align);
 }
 
-static void system_free(void *ctx, void *ptr, size_t size, size_t align)
+static void system_free(void *ptr, size_t size, size_t align, void *ctx)
 {
     (void)ctx;
     (void)size;

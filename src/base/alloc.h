@@ -10,7 +10,7 @@ extern const blz_allocator blz__system_allocator;
 
 static inline void *blz__alloc(const blz_allocator *a, size_t size, size_t align)
 {
-    return a->alloc(a->ctx, size, align);
+    return a->alloc(size, align, a->ctx);
 }
 
 /*
@@ -21,7 +21,7 @@ void *blz__alloc_zeroed(const blz_allocator *a, size_t size, size_t align);
 
 static inline void blz__free(const blz_allocator *a, void *ptr, size_t size, size_t align)
 {
-    a->free(a->ctx, ptr, size, align);
+    a->free(ptr, size, align, a->ctx);
 }
 
 #endif

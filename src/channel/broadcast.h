@@ -37,8 +37,8 @@ struct blz_broadcast {
     uint64_t capacity, mask;
     size_t elem_size, slot_size, size;
     char *slots;
-    int (*copy)(void *arg, void *to, const void *from);
-    void (*destroy)(void *arg, void *elem);
+    int (*copy)(void *to, const void *from, void *arg);
+    void (*destroy)(void *elem, void *arg);
     void *arg;
     blz_allocator allocator;
 

@@ -71,7 +71,7 @@ static BLZ_NOINLINE int get_owned(blz_broadcast *b, uint64_t pos, void *elem)
     blz__lock_acquire(&slot->lock);
     if (slot->number == slot_number(pos)) {
         blz__plain_read(slot->elem);
-        rc = b->copy(b->arg, elem, slot->elem);
+        rc = b->copy(elem, slot->elem, b->arg);
         rc = rc < 0 ? rc : 0;
     }
     blz__lock_release(&slot->lock);
@@ -81,7 +81,7 @@ static BLZ_NOINLINE int get_owned(blz_broadcast *b, uint64_t pos, void *elem)
 static void destroy_elem(blz_broadcast *b, void *elem)
 {
     if (b->destroy)
-        b->destroy(b->arg, elem);
+        b->destroy(elem, b->arg);
 }
 
 static BLZ_COLD void destroy_sent(blz_broadcast *b, const void *elem)

@@ -92,7 +92,7 @@ struct blz_channel {
     uint32_t align;         /* of slots */
     bool asymmetric;        /* there are heavy fences */
     uint32_t alarm;         /* does change, but rarely: bits for those who did not see the flag */
-    void (*destroy)(void *arg, void *elem);
+    void (*destroy)(void *elem, void *arg);
     void *destroy_arg;
     blz_allocator allocator;
 

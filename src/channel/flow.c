@@ -253,7 +253,7 @@ static void destroy_elem(blz_channel *ch, blz_slot_ slot)
 {
     blz__plain_read((char *)slot.elem);
     if (ch->destroy)
-        ch->destroy(ch->destroy_arg, slot.elem);
+        ch->destroy(slot.elem, ch->destroy_arg);
 }
 
 static void destroy_all(blz_channel *ch)

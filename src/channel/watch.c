@@ -245,7 +245,7 @@ int blz_watch_send_if_modified(const blz_watch_sender *tx, void *scratch, blz_wa
         uint64_t version = blz__watch_read(w, scratch);
         if (version & VERSION_CLOSED)
             return -EPIPE;
-        if (!modify(arg, scratch))
+        if (!modify(scratch, arg))
             return 0;
         if (!lock_open(w))
             return -EPIPE;

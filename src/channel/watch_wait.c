@@ -110,7 +110,7 @@ static blz_poll wait_for_poll(blz_future *future, blz_cx *cx)
     do {
         version = blz__watch_read(op->watch, op->value);
         op->receiver->seen = version_number(version);
-        if (op->predicate(op->arg, op->value))
+        if (op->predicate(op->value, op->arg))
             return blz_future_done(future, 0);
         if (version & VERSION_CLOSED)
             return blz_future_done(future, -EPIPE);

@@ -76,7 +76,7 @@ static int64_t lookup_run(void *arg)
     const blz_resolver *resolver =
         l->hints.resolver.resolve ? &l->hints.resolver : &blz__system_resolver;
     const char *service = l->has_port ? NULL : l->service;
-    int rc = resolver->resolve(resolver->arg, l->text, service, &l->hints, &l->addrs);
+    int rc = resolver->resolve(&l->addrs, l->text, service, &l->hints, resolver->arg);
 
     if (rc < 0)
         return rc;

@@ -4,13 +4,13 @@
 
 #include "system/name.h"
 
-static int push_found(void *arg, const blz_addr *addr)
+static int push_found(const blz_addr *addr, void *arg)
 {
     return blz_addrs_push(arg, addr);
 }
 
-static int system_resolve(void *arg, const char *host, const char *service,
-                          const blz_lookup_hints *hints, blz_addrs *addrs)
+static int system_resolve(blz_addrs *addrs, const char *host, const char *service,
+                          const blz_lookup_hints *hints, void *arg)
 {
     struct blz__name_query query = {.host = host,
                                     .service = service,

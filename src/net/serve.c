@@ -20,16 +20,16 @@
 
 /* What is to be called: one of the functions, the other is NULL. */
 struct taker {
-    int (*on_tcp)(void *arg, blz_tcp conn);
-    int (*on_unix)(void *arg, blz_unix conn);
+    int (*on_tcp)(blz_tcp conn, void *arg);
+    int (*on_unix)(blz_unix conn, void *arg);
     void *arg;
 };
 
 static int give_to(const struct taker *taker, blz__fd_ref conn)
 {
     if (taker->on_tcp)
-        return taker->on_tcp(taker->arg, (blz_tcp){conn.entry, conn.generation});
-    return taker->on_unix(taker->arg, (blz_unix){conn.entry, conn.generation});
+        return taker->on_tcp((blz_tcp){conn.entry, conn.generation}, taker->arg);
+    return taker->on_unix((blz_unix){conn.entry, conn.generation}, taker->arg);
 }
 
 struct serve {
@@ -172,7 +172,7 @@ static blz_future *init(blz_serve_op *op, const blz_future_ops *ops, const blz__
 }
 
 blz_future *blz_tcp_serve(blz_serve_op *op, const blz_tcp_listener *listener,
-                          int (*on_conn)(void *arg, blz_tcp conn), void *arg)
+                          int (*on_conn)(blz_tcp conn, void *arg), void *arg)
 {
     static const blz_future_ops ops = {.name = "tcp_serve", .poll = serve_poll};
 
@@ -180,7 +180,7 @@ blz_future *blz_tcp_serve(blz_serve_op *op, const blz_tcp_listener *listener,
 }
 
 blz_future *blz_unix_serve(blz_serve_op *op, const blz_unix_listener *listener,
-                           int (*on_conn)(void *arg, blz_unix conn), void *arg)
+                           int (*on_conn)(blz_unix conn, void *arg), void *arg)
 {
     static const blz_future_ops ops = {.name = "unix_serve", .poll = serve_poll};
 

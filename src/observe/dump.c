@@ -136,7 +136,7 @@ static void write_task(struct dump *d, const struct observed_task *task)
     add_tree(d, task);
 }
 
-int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *arg)
+int blz_task_dump(blz_rt *rt, void (*write)(const char *line, void *arg), void *arg)
 {
     struct dump *d;
     bool more = true;
@@ -151,7 +151,7 @@ int blz_task_dump(blz_rt *rt, void (*write)(void *arg, const char *line), void *
         size_t count = blz__observe_step(&d->walk, d->tasks, STEP_TASKS, &more);
         for (size_t i = 0; i < count; i++) {
             write_task(d, &d->tasks[i]);
-            write(arg, d->line);
+            write(d->line, arg);
         }
     }
     blz__observe_end(&d->walk);

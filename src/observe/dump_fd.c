@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* What cannot be written is lost: a dump is for a program that is in trouble already. */
-static void write_line(void *arg, const char *line)
+static void write_line(const char *line, void *arg)
 {
     blz_iovec pieces[] = {{(void *)(uintptr_t)line, strlen(line)}, {(char[]){'\n'}, 1}};
 

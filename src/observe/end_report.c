@@ -22,7 +22,7 @@ struct first_task {
     char text[TASK_TEXT];
 };
 
-static void keep_first(void *arg, const char *line)
+static void keep_first(const char *line, void *arg)
 {
     struct first_task *first = arg;
 

@@ -116,7 +116,7 @@ struct step {
     task_list woken;
 };
 
-static bool visit(void *arg, blz_task *task)
+static bool visit(blz_task *task, void *arg)
 {
     struct step *step = arg;
     observe_walk *walk = step->walk;

@@ -177,7 +177,7 @@ static void writer_main(void *arg)
 
 /* ---- starting and stopping ---- */
 
-static int write_file(void *arg, const char *text, size_t len)
+static int write_file(const char *text, size_t len, void *arg)
 {
     blz_sysfd fd = *(const blz_sysfd *)arg;
 

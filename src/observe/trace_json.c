@@ -38,7 +38,7 @@ enum { LONGEST = 1024 };
 void blz__trace_json_flush(trace_json *json)
 {
     if (json->len && json->error == 0) {
-        json->error = json->write(json->arg, json->text, json->len);
+        json->error = json->write(json->text, json->len, json->arg);
         json->summary.bytes += json->len;
     }
     json->len = 0;

@@ -28,7 +28,7 @@ typedef struct trace_span {
 } trace_span;
 
 typedef struct trace_json {
-    int (*write)(void *arg, const char *text, size_t len);
+    int (*write)(const char *text, size_t len, void *arg);
     void *arg;
     int error; /* the first of writing; nothing is written after it */
     int pid;

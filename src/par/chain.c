@@ -72,15 +72,15 @@ static size_t end_of(const chain *c, size_t i)
 
 static int write_block(chain *c, size_t i, void *carry)
 {
-    return c->ops->write(c->ops->arg, begin_of(c, i), end_of(c, i), carry, false);
+    return c->ops->write(begin_of(c, i), end_of(c, i), carry, false, c->ops->arg);
 }
 
-static void add_sum(void *arg, size_t i)
+static void add_sum(size_t i, void *arg)
 {
     chain *c = arg;
 
     memcpy(value_at(c->before, c, i + 1), value_at(c->before, c, i), c->ops->value_size);
-    c->ops->add(c->ops->arg, value_at(c->before, c, i + 1), value_at(c->sums, c, i));
+    c->ops->add(value_at(c->before, c, i + 1), value_at(c->sums, c, i), c->ops->arg);
 }
 
 static void advance(chain *c)
@@ -140,7 +140,7 @@ static int write_through(chain *c, size_t i)
 
 static int sum_up(chain *c, held *h, size_t i)
 {
-    int rc = c->ops->sum(c->ops->arg, begin_of(c, i), end_of(c, i), value_at(c->sums, c, i));
+    int rc = c->ops->sum(begin_of(c, i), end_of(c, i), value_at(c->sums, c, i), c->ops->arg);
 
     if (rc < 0)
         return rc;
@@ -251,7 +251,7 @@ static int do_serially(const struct blz_par_chain_ *ops, size_t begin, size_t en
     while (rc == 0 && begin < end) {
         size_t stop = end - begin < block ? end : begin + block;
 
-        rc = ops->write(ops->arg, begin, stop, value, begin == 0 && !starts);
+        rc = ops->write(begin, stop, value, begin == 0 && !starts, ops->arg);
         begin = stop;
         if (rc == 0)
             rc = cancelled(options);

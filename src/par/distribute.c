@@ -27,7 +27,7 @@ static int count_rows(blz_par *par, size_t begin, size_t end, void *arg)
     for (size_t row = begin; row < end && rc == 0; row++) {
         size_t *counts = r->counters + row * r->stride;
         memset(counts, 0, r->stride * sizeof *counts);
-        rc = r->d->count(r->d->arg, row_begin(r, row), row_begin(r, row + 1), counts);
+        rc = r->d->count(row_begin(r, row), row_begin(r, row + 1), counts, r->d->arg);
     }
     return rc;
 }
@@ -38,8 +38,8 @@ static int move_rows(blz_par *par, size_t begin, size_t end, void *arg)
 
     (void)par;
     for (size_t row = begin; row < end; row++)
-        r->d->move(r->d->arg, row_begin(r, row), row_begin(r, row + 1),
-                   r->counters + row * r->stride);
+        r->d->move(row_begin(r, row), row_begin(r, row + 1), r->counters + row * r->stride,
+                   r->d->arg);
     return 0;
 }
 

@@ -17,9 +17,9 @@ typedef struct distribution {
     size_t nr_buckets; /* 4096 at most, or the rows' counters cost too much */
     void *arg;
     /* Adds up in counts, which are zero, what is in the range for each bucket. 0, or an error. */
-    int (*count)(void *arg, size_t begin, size_t end, size_t *counts);
+    int (*count)(size_t begin, size_t end, size_t *counts, void *arg);
     /* Puts it there; moves the places on. */
-    void (*move)(void *arg, size_t begin, size_t end, size_t *places);
+    void (*move)(size_t begin, size_t end, size_t *places, void *arg);
     size_t *starts; /* nr_buckets + 1: where the buckets begin */
 } distribution;
 

@@ -32,7 +32,7 @@ typedef struct frontier {
 } frontier;
 
 /* Makes before[i + 1] of before[i] and the sum of block i. */
-typedef void (*frontier_add_fn)(void *arg, size_t i);
+typedef void (*frontier_add_fn)(size_t i, void *arg);
 
 /* What has been written to before[i], for any i up to the result, is seen. */
 static inline size_t frontier_at(const frontier *f)
@@ -69,7 +69,7 @@ static inline void frontier_move(frontier *f, frontier_add_fn add, void *arg)
     BLZ_ASSERT(blz__peek(&f->is_advancing));
     for (; (state = frontier_state(f, i)) != BLOCK_EMPTY; i++) {
         if (state == BLOCK_SUMMED)
-            add(arg, i);
+            add(i, arg);
         blz__store(&f->at, i + 1, RELEASE); /* pairs with the acquire in frontier_at */
     }
 }

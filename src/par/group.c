@@ -32,7 +32,7 @@ static size_t bucket_of(const groups *gs, uint64_t hash)
     return gs->nr_buckets > 1 ? (size_t)(hash >> gs->shift) : 0;
 }
 
-static int count_entries(void *arg, size_t begin, size_t end, size_t *counts)
+static int count_entries(size_t begin, size_t end, size_t *counts, void *arg)
 {
     const groups *gs = arg;
 
@@ -42,7 +42,7 @@ static int count_entries(void *arg, size_t begin, size_t end, size_t *counts)
     return 0;
 }
 
-static void move_entries(void *arg, size_t begin, size_t end, size_t *places)
+static void move_entries(size_t begin, size_t end, size_t *places, void *arg)
 {
     groups *gs = arg;
 
@@ -90,7 +90,7 @@ static size_t find_leader(const groups *gs, const entry *bucket, size_t e, uint3
         const entry *other = &bucket[k - 1];
 
         if (other->hash == bucket[e].hash &&
-            gs->g->same(gs->g->arrays, other->first, bucket[e].first))
+            gs->g->same(other->first, bucket[e].first, gs->g->arrays))
             return k - 1;
     }
     slots[slot] = (uint32_t)e + 1;
@@ -112,8 +112,8 @@ static int lead_bucket(blz_par *par, groups *gs, size_t k)
 
         gs->leaders[own] = first;
         if (gs->sums && own != first)
-            gs->g->add(gs->g->arrays, gs->sums + first * gs->g->sum_size,
-                       gs->sums + own * gs->g->sum_size);
+            gs->g->add(gs->sums + first * gs->g->sum_size, gs->sums + own * gs->g->sum_size,
+                       gs->g->arrays);
     }
     blz__par_free(par, slots, nr_slots * sizeof *slots);
     return 0;
@@ -134,7 +134,7 @@ static int lead_buckets(blz_par *par, size_t begin, size_t end, void *arg)
 
 /* ---- 4. numbers of groups ---- */
 
-static int count_leaders(void *arg, size_t begin, size_t end, void *sum)
+static int count_leaders(size_t begin, size_t end, void *sum, void *arg)
 {
     const groups *gs = ((struct blz_par_arrays_ *)arg)->arg;
     size_t nr = 0;
@@ -145,7 +145,7 @@ static int count_leaders(void *arg, size_t begin, size_t end, void *sum)
     return 0;
 }
 
-static int number_leaders(void *arg, size_t begin, size_t end, void *carry, bool first)
+static int number_leaders(size_t begin, size_t end, void *carry, bool first, void *arg)
 {
     const groups *gs = ((struct blz_par_arrays_ *)arg)->arg;
     size_t *nr = carry;
@@ -155,8 +155,8 @@ static int number_leaders(void *arg, size_t begin, size_t end, void *carry, bool
         if (gs->leaders[e] != e)
             continue;
         if (gs->g->emit)
-            gs->g->emit(gs->g->arrays, *nr, gs->firsts[e],
-                        gs->sums ? gs->sums + e * gs->g->sum_size : NULL);
+            gs->g->emit(*nr, gs->firsts[e], gs->sums ? gs->sums + e * gs->g->sum_size : NULL,
+                        gs->g->arrays);
         gs->ids[e] = (uint32_t)(*nr)++;
     }
     return 0;

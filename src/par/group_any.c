@@ -20,14 +20,14 @@ static const char *key_at(const any *a, size_t i)
     return (const char *)a->fold.arrays.in + i * a->fold.key_size;
 }
 
-static bool same(void *arg, size_t i, size_t j)
+static bool same(size_t i, size_t j, void *arg)
 {
     const any *a = arg;
 
     return a->same(key_at(a, i), key_at(a, j), a->fold.arrays.arg);
 }
 
-static void number(void *arg, size_t begin, size_t end, struct blz_par_keys_ *keys, uint32_t *ids)
+static void number(size_t begin, size_t end, struct blz_par_keys_ *keys, uint32_t *ids, void *arg)
 {
     const any *a = arg;
 
@@ -37,7 +37,7 @@ static void number(void *arg, size_t begin, size_t end, struct blz_par_keys_ *ke
         uint32_t k;
 
         while ((k = keys->slots[slot]) != 0) {
-            if (keys->keys[k - 1].hash == hash && same(arg, keys->keys[k - 1].first, i))
+            if (keys->keys[k - 1].hash == hash && same(keys->keys[k - 1].first, i, arg))
                 break;
             slot = (slot + 1) & keys->mask;
         }
@@ -45,7 +45,7 @@ static void number(void *arg, size_t begin, size_t end, struct blz_par_keys_ *ke
     }
 }
 
-static void emit_key(void *arg, size_t group, size_t first, const void *sum)
+static void emit_key(size_t group, size_t first, const void *sum, void *arg)
 {
     const any *a = arg;
     size_t size = a->fold.key_size;
@@ -54,17 +54,17 @@ static void emit_key(void *arg, size_t group, size_t first, const void *sum)
     memcpy((char *)a->fold.arrays.out + group * size, key_at(a, first), size);
 }
 
-static void emit_both(void *arg, size_t group, size_t first, const void *sum)
+static void emit_both(size_t group, size_t first, const void *sum, void *arg)
 {
     const any *a = arg;
     size_t size = a->fold.value_size;
 
-    emit_key(arg, group, first, NULL);
+    emit_key(group, first, NULL, arg);
     memcpy((char *)a->fold.arrays.rest + group * size, sum, size);
 }
 
-static void fold(void *arg, size_t begin, size_t end, const uint32_t *ids,
-                 const struct blz_par_key_ *keys, void *sums)
+static void fold(size_t begin, size_t end, const uint32_t *ids, const struct blz_par_key_ *keys,
+                 void *sums, void *arg)
 {
     const any *a = arg;
     size_t size = a->fold.value_size;
@@ -81,7 +81,7 @@ static void fold(void *arg, size_t begin, size_t end, const uint32_t *ids,
     }
 }
 
-static void add(void *arg, void *left, const void *right)
+static void add(void *left, const void *right, void *arg)
 {
     const any *a = arg;
 

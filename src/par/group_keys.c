@@ -38,7 +38,7 @@ void blz_par_keys_grow_(struct blz_par_keys_ *k)
         put_slot(k, i);
 }
 
-void blz_par_emit_first_(void *arg, size_t group, size_t first, const void *sum)
+void blz_par_emit_first_(size_t group, size_t first, const void *sum, void *arg)
 {
     const struct blz_par_arrays_ *arrays = arg;
 
@@ -152,9 +152,9 @@ static void number_step(const groups *gs, size_t begin, size_t end, size_t befor
 {
     uint32_t *ids = gs->g->ids ? gs->g->ids + begin : s->ids;
 
-    gs->g->number(gs->g->arrays, begin, end, &s->keys, ids);
+    gs->g->number(begin, end, &s->keys, ids, gs->g->arrays);
     if (gs->g->fold)
-        gs->g->fold(gs->g->arrays, begin, end, ids, s->keys.keys, s->sums);
+        gs->g->fold(begin, end, ids, s->keys.keys, s->sums, gs->g->arrays);
     for (size_t k = 0; before > 0 && gs->g->ids && k < end - begin; k++)
         ids[k] += (uint32_t)before;
 }

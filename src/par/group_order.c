@@ -31,7 +31,7 @@ typedef struct ordering {
     const blz_par_options *options;
 } ordering;
 
-static int count(void *arg, size_t begin, size_t end, size_t *counts)
+static int count(size_t begin, size_t end, size_t *counts, void *arg)
 {
     const ordering *o = arg;
 
@@ -43,7 +43,7 @@ static int count(void *arg, size_t begin, size_t end, size_t *counts)
     return 0;
 }
 
-static void move_indices(void *arg, size_t begin, size_t end, size_t *places)
+static void move_indices(size_t begin, size_t end, size_t *places, void *arg)
 {
     const ordering *o = arg;
 
@@ -51,7 +51,7 @@ static void move_indices(void *arg, size_t begin, size_t end, size_t *places)
         o->order[places[o->ids[i]]++] = i;
 }
 
-static void move_members(void *arg, size_t begin, size_t end, size_t *places)
+static void move_members(size_t begin, size_t end, size_t *places, void *arg)
 {
     const ordering *o = arg;
 

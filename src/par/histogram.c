@@ -101,8 +101,8 @@ static int count_part(blz_par *par, size_t begin, size_t end, void *arg)
     int rc;
 
     if (!t)
-        return h->tally_shared(h->arrays, begin, end, h->counts, h->nr);
-    rc = h->tally(h->arrays, begin, end, t->counts, h->nr, h->sub_tables > 1 ? h->nr : 0);
+        return h->tally_shared(begin, end, h->counts, h->nr, h->arrays);
+    rc = h->tally(begin, end, t->counts, h->nr, h->sub_tables > 1 ? h->nr : 0, h->arrays);
     put_table(t);
     return rc;
 }
@@ -131,7 +131,7 @@ static int count_serially(histogram *h, const blz_par_options *options)
     for (size_t begin = 0; rc == 0 && begin < n; begin += part) {
         size_t end = n - begin < part ? n : begin + part;
 
-        rc = h->tally(h->arrays, begin, end, h->counts, h->nr, 0);
+        rc = h->tally(begin, end, h->counts, h->nr, 0, h->arrays);
         if (rc == 0)
             rc = cancelled(options);
     }
@@ -186,8 +186,8 @@ static int64_t bucket_of(const by_callback *b, size_t i, size_t nr)
     return k >= 0 && (uint64_t)k >= nr ? -ERANGE : k;
 }
 
-static int tally_by_callback(void *arg, size_t begin, size_t end, size_t *counts, size_t nr,
-                             size_t stride)
+static int tally_by_callback(size_t begin, size_t end, size_t *counts, size_t nr, size_t stride,
+                             void *arg)
 {
     (void)stride;
     for (size_t i = begin; i < end; i++) {
@@ -199,7 +199,7 @@ static int tally_by_callback(void *arg, size_t begin, size_t end, size_t *counts
     return 0;
 }
 
-static int tally_shared_by_callback(void *arg, size_t begin, size_t end, size_t *counts, size_t nr)
+static int tally_shared_by_callback(size_t begin, size_t end, size_t *counts, size_t nr, void *arg)
 {
     for (size_t i = begin; i < end; i++) {
         int64_t k = bucket_of(arg, i, nr);

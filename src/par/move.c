@@ -24,7 +24,7 @@ typedef struct flat {
     size_t nr, size;
 } flat;
 
-static int sum_lengths(void *arg, size_t begin, size_t end, void *sum)
+static int sum_lengths(size_t begin, size_t end, void *sum, void *arg)
 {
     const struct blz_par_arrays_ *a = arg;
     const blz_par_slice *slices = a->in;
@@ -36,7 +36,7 @@ static int sum_lengths(void *arg, size_t begin, size_t end, void *sum)
     return 0;
 }
 
-static int write_offsets(void *arg, size_t begin, size_t end, void *carry, bool first)
+static int write_offsets(size_t begin, size_t end, void *carry, bool first, void *arg)
 {
     const struct blz_par_arrays_ *a = arg;
     const blz_par_slice *slices = a->in;

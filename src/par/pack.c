@@ -14,7 +14,7 @@
 
 /* ---- what the typed functions call, too ---- */
 
-static void add_counts(void *arg, void *left, const void *right)
+static void add_counts(void *left, const void *right, void *arg)
 {
     (void)arg;
     *(size_t *)left += *(const size_t *)right;
@@ -104,7 +104,7 @@ static int ask_flags(const pack *p, size_t i)
     return p->by.flags[i];
 }
 
-static int count_block(void *arg, size_t begin, size_t end, void *sum)
+static int count_block(size_t begin, size_t end, void *sum, void *arg)
 {
     const pack *p = arg;
     size_t nr = 0;
@@ -119,7 +119,7 @@ static int count_block(void *arg, size_t begin, size_t end, void *sum)
     return 0;
 }
 
-static int write_elements(void *arg, size_t begin, size_t end, void *carry, bool first)
+static int write_elements(size_t begin, size_t end, void *carry, bool first, void *arg)
 {
     const pack *p = arg;
     size_t *nr = carry;
@@ -135,7 +135,7 @@ static int write_elements(void *arg, size_t begin, size_t end, void *carry, bool
     return 0;
 }
 
-static int write_indices(void *arg, size_t begin, size_t end, void *carry, bool first)
+static int write_indices(size_t begin, size_t end, void *carry, bool first, void *arg)
 {
     const pack *p = arg;
     size_t *nr = carry, *out = p->arrays.out;
@@ -151,7 +151,7 @@ static int write_indices(void *arg, size_t begin, size_t end, void *carry, bool 
     return 0;
 }
 
-static int write_both(void *arg, size_t begin, size_t end, void *carry, bool first)
+static int write_both(size_t begin, size_t end, void *carry, bool first, void *arg)
 {
     const pack *p = arg;
     size_t *nr = carry;

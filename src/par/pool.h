@@ -96,8 +96,8 @@ struct blz_pool {
     uint32_t *fork_word; /* reads 0 in a forked child */
     blz_par_wait_mode waiting;
     uint32_t spins, rounds; /* before a worker sleeps: without yields, and in all */
-    void (*on_thread_start)(void *arg, unsigned index);
-    void (*on_thread_stop)(void *arg, unsigned index);
+    void (*on_thread_start)(unsigned index, void *arg);
+    void (*on_thread_stop)(unsigned index, void *arg);
     void *hook_arg;
     blz_pool *older; /* of the default pool: that of the parent process */
     uint64_t solo_ticks, look_ticks, small_ticks, calm_ticks;

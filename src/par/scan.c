@@ -21,7 +21,7 @@ typedef struct scan {
     void *arg;
 } scan;
 
-static int sum_block(void *arg, size_t begin, size_t end, void *sum)
+static int sum_block(size_t begin, size_t end, void *sum, void *arg)
 {
     const scan *s = arg;
 
@@ -31,7 +31,7 @@ static int sum_block(void *arg, size_t begin, size_t end, void *sum)
     return 0;
 }
 
-static int write_inclusive(void *arg, size_t begin, size_t end, void *carry, bool first)
+static int write_inclusive(size_t begin, size_t end, void *carry, bool first, void *arg)
 {
     const scan *s = arg;
     size_t i = begin;
@@ -48,7 +48,7 @@ static int write_inclusive(void *arg, size_t begin, size_t end, void *carry, boo
     return 0;
 }
 
-static int write_exclusive(void *arg, size_t begin, size_t end, void *carry, bool first)
+static int write_exclusive(size_t begin, size_t end, void *carry, bool first, void *arg)
 {
     const scan *s = arg;
     void *x = (char *)carry + s->size;
@@ -62,7 +62,7 @@ static int write_exclusive(void *arg, size_t begin, size_t end, void *carry, boo
     return 0;
 }
 
-static void add(void *arg, void *left, const void *right)
+static void add(void *left, const void *right, void *arg)
 {
     const scan *s = arg;
 

@@ -129,7 +129,7 @@ static size_t bucket_of(const shuffle *s, size_t i)
     return (size_t)(random_at(s->seed, i) >> s->shift);
 }
 
-static int count(void *arg, size_t begin, size_t end, size_t *counts)
+static int count(size_t begin, size_t end, size_t *counts, void *arg)
 {
     const shuffle *s = arg;
 
@@ -138,7 +138,7 @@ static int count(void *arg, size_t begin, size_t end, size_t *counts)
     return cancelled(s->options);
 }
 
-static void move(void *arg, size_t begin, size_t end, size_t *places)
+static void move(size_t begin, size_t end, size_t *places, void *arg)
 {
     const shuffle *s = arg;
 

@@ -345,12 +345,12 @@ void blz__par_worker_main(void *arg)
     blz__thread_locals()->par = &w->ring.own;
     blz__thread_spread(w->index);
     if (pool->on_thread_start)
-        pool->on_thread_start(pool->hook_arg, w->index);
+        pool->on_thread_start(w->index, pool->hook_arg);
     /* release: pairs with the acquire in blz_pool_new */
     if (blz__fetch_add(&pool->nr_started, 1u, RELEASE) + 1 == pool->nr_workers)
         blz__futex_wake(&pool->nr_started, 1);
     blz__par_work_until(w, &w->ended);
     if (pool->on_thread_stop)
-        pool->on_thread_stop(pool->hook_arg, w->index);
+        pool->on_thread_stop(w->index, pool->hook_arg);
     blz__thread_locals()->par = NULL;
 }

@@ -21,10 +21,10 @@ static void worker_main(void *arg)
 
     blz__worker_set_current(w);
     if (options->on_thread_start)
-        options->on_thread_start(options->hook_arg, w->index);
+        options->on_thread_start(w->index, options->hook_arg);
     blz__worker_run(w, &w->rt->stop, INT64_MAX);
     if (options->on_thread_stop)
-        options->on_thread_stop(options->hook_arg, w->index);
+        options->on_thread_stop(w->index, options->hook_arg);
 }
 
 static int start_thread(blz_worker *w)

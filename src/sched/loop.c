@@ -213,7 +213,7 @@ static bool hook_leaves_idle(blz_worker *w)
 
     if (blz_likely(!options->on_thread_park))
         return true;
-    options->on_thread_park(options->hook_arg, w->index);
+    options->on_thread_park(w->index, options->hook_arg);
     locked = local_enter(&w->local);
     idle = !w->local.lifo && runq_is_empty(&w->ring) && !w->pinned.first;
     local_leave(&w->local, locked);
@@ -270,7 +270,7 @@ static BLZ_NOINLINE void park(blz_worker *w, int64_t deadline_ns)
     if (hook_leaves_idle(w) && prepare_to_park(w))
         sleep_until_unparked(w, deadline_ns);
     if (options->on_thread_unpark)
-        options->on_thread_unpark(options->hook_arg, w->index);
+        options->on_thread_unpark(w->index, options->hook_arg);
 }
 
 /* ---- the loop ---- */

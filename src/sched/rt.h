@@ -98,7 +98,7 @@ static inline void rt_fence_before_phase(const blz_rt *rt)
 void blz__rt_check_drained(blz_rt *rt);
 
 /* Calls visit for each block of each heap. [any thread] */
-void blz__rt_walk(blz_rt *rt, void (*visit)(void *arg, blz_task *block), void *arg);
+void blz__rt_walk(blz_rt *rt, void (*visit)(blz_task *block, void *arg), void *arg);
 
 /* Starts the workers, once. 0 or a negative errno. [any thread] */
 int blz__rt_start(blz_rt *rt, bool caller_is_worker_0);

@@ -41,7 +41,7 @@ struct root_done {
     int64_t result;
 };
 
-static void root_ended(void *arg, int64_t result)
+static void root_ended(int64_t result, void *arg)
 {
     struct root_done *root = arg;
     blz_worker *worker = root->worker; /* root is gone once it is done */
@@ -94,11 +94,11 @@ int64_t blz_run(const blz_options *options, const void *frame, size_t size, cons
         return rc;
     }
     if (rt->options.on_thread_start)
-        rt->options.on_thread_start(rt->options.hook_arg, 0);
+        rt->options.on_thread_start(0, rt->options.hook_arg);
     result = run_root(rt, frame, size, site);
     rc = blz__rt_shutdown(rt, &rt->workers[0], rt->options.shutdown_ns);
     if (rt->options.on_thread_stop)
-        rt->options.on_thread_stop(rt->options.hook_arg, 0);
+        rt->options.on_thread_stop(0, rt->options.hook_arg);
     blz__rt_end(rt);
     return rc < 0 && result >= 0 ? rc : result;
 }

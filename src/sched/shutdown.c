@@ -19,7 +19,7 @@
 
 #include <errno.h>
 
-void blz__rt_walk(blz_rt *rt, void (*visit)(void *arg, blz_task *block), void *arg)
+void blz__rt_walk(blz_rt *rt, void (*visit)(blz_task *block, void *arg), void *arg)
 {
     for (uint32_t i = 0; i < rt->nr_workers; i++)
         blz__heap_walk(&rt->workers[i].heap, visit, arg);
@@ -27,7 +27,7 @@ void blz__rt_walk(blz_rt *rt, void (*visit)(void *arg, blz_task *block), void *a
 }
 
 /* Not queued here: the walk holds a lock. */
-static void cancel_if_idle(void *arg, blz_task *block)
+static void cancel_if_idle(blz_task *block, void *arg)
 {
     task_list *cancelled = arg;
 

@@ -113,7 +113,7 @@ static void report(blz_rt *rt, blz_worker *w, const watchdog_view *view, int64_t
     remember(&rt->watchdog, &record);
     blz__fetch_add(&w->stuck, (uint64_t)1, RELAXED);
     if (rt->options.on_stuck)
-        rt->options.on_stuck(rt->options.hook_arg, &stuck);
+        rt->options.on_stuck(&stuck, rt->options.hook_arg);
 }
 
 static void rescue(blz_rt *rt, blz_worker *w)
@@ -179,7 +179,7 @@ void blz__watchdog_refused(blz_rt *rt, blz_task *task, uint32_t worker)
     copy_place(&record, task);
     remember(&rt->watchdog, &record);
     if (rt->options.on_stuck)
-        rt->options.on_stuck(rt->options.hook_arg, &stuck);
+        rt->options.on_stuck(&stuck, rt->options.hook_arg);
 }
 
 /* ---- the thread ---- */

@@ -32,17 +32,17 @@ static void write_head(const blz_shutdown *s, int phase)
              blz__shutdown_phase_name(phase), (double)step->ns / 1e9,
              step->end == BLZ_SHUTDOWN_HURRIED ? ", in a hurry" : "", step->working,
              step->accepting);
-    s->options.write(s->options.arg, line);
+    s->options.write(line, s->options.arg);
 }
 
 /* A task's line, set in by two columns; what does not fit is cut off. */
-static void write_task(void *arg, const char *text)
+static void write_task(const char *text, void *arg)
 {
     const blz_shutdown *s = arg;
     char line[LINE_LEN];
 
     snprintf(line, sizeof line, "  %s", text);
-    s->options.write(s->options.arg, line);
+    s->options.write(line, s->options.arg);
 }
 
 void blz__shutdown_tell(blz_shutdown *s, int phase)
@@ -53,5 +53,5 @@ void blz__shutdown_tell(blz_shutdown *s, int phase)
     write_head(s, phase);
     rc = rt ? blz_task_dump(rt, write_task, s) : 0;
     if (rc < 0)
-        write_task(s, blz_strerror(rc));
+        write_task(blz_strerror(rc), s);
 }

@@ -94,7 +94,7 @@ static void begin_phase(blz_shutdown *s, int phase)
         blz_token_cancel(s->tokens[i]);
     if (s->options.on_phase) {
         blz_shutdown_get_report(s, &report);
-        s->options.on_phase(s->options.arg, &report);
+        s->options.on_phase(&report, s->options.arg);
     }
 }
 

@@ -15,7 +15,7 @@ struct blz__name_query {
 };
 
 /*
- * Waits until the system has looked a name up, and calls found(arg, addr) for each address, in the
+ * Waits until the system has looked a name up, and calls found(addr, arg) for each address, in the
  * order that the system prefers. The lookup ends when `found` gives a negative value, which is then
  * the result. 0, or a negative error:
  *
@@ -31,7 +31,7 @@ struct blz__name_query {
  * [any thread that may wait]
  */
 int blz__name_resolve(const struct blz__name_query *query,
-                      int (*found)(void *arg, const blz_addr *addr), void *arg);
+                      int (*found)(const blz_addr *addr, void *arg), void *arg);
 
 /*
  * The number of a network interface, from 1 up; -ENODEV: there is none of this name; or another

@@ -206,7 +206,7 @@ int blz_handle_wait(blz_handle *handle)
 /* ---- calling back ---- */
 
 struct on_done {
-    void (*fn)(void *arg, int64_t result);
+    void (*fn)(int64_t result, void *arg);
     void *arg;
 };
 
@@ -222,13 +222,13 @@ static void on_done_complete(void *data, blz_task *task)
 {
     struct on_done hook = take_hook(data, task);
 
-    hook.fn(hook.arg, task_result(task));
+    hook.fn(task_result(task), hook.arg);
     blz__rt_callback_done(blz__heap_rt(task)); /* our worker keeps the runtime */
 }
 
 static const struct join_hook_ops on_done_ops = {.complete = on_done_complete};
 
-int blz_task_on_done(blz_handle *handle, void (*fn)(void *arg, int64_t result), void *arg)
+int blz_task_on_done(blz_handle *handle, void (*fn)(int64_t result, void *arg), void *arg)
 {
     blz_task *task = handle->task;
     struct on_done *hook;
@@ -248,7 +248,7 @@ int blz_task_on_done(blz_handle *handle, void (*fn)(void *arg, int64_t result), 
     if (!task_state_set_join(&task->state)) {
         blz__rt_callback_done(blz__heap_rt(task));
         struct on_done now = take_hook(hook, task);
-        now.fn(now.arg, task_result(task));
+        now.fn(task_result(task), now.arg);
     }
     blz_handle_detach(handle);
     return 0;

@@ -305,13 +305,13 @@ blz_rt *blz__heap_rt(const blz_task *block)
 
 /* ---- the whole ---- */
 
-void blz__heap_walk(blz__heap *heap, void (*visit)(void *arg, blz_task *block), void *arg)
+void blz__heap_walk(blz__heap *heap, void (*visit)(blz_task *block, void *arg), void *arg)
 {
     blz__lock_acquire(&heap->walk_lock);
     for (struct blz__chunk *chunk = heap->all; chunk; chunk = chunk->next_all) {
         uint32_t bump = blz__load(&chunk->bump, ACQUIRE); /* pairs with chunk_take */
         for (uint32_t i = 0; i < bump; i++)
-            visit(arg, chunk_block(chunk, i));
+            visit(chunk_block(chunk, i), arg);
     }
     blz__lock_release(&heap->walk_lock);
 }
@@ -325,7 +325,7 @@ void blz__heap_walk_begin(blz__heap *heap, heap_cursor *cursor)
 }
 
 bool blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
-                         bool (*visit)(void *arg, blz_task *block), void *arg)
+                         bool (*visit)(blz_task *block, void *arg), void *arg)
 {
     bool go_on = true, more;
 
@@ -334,7 +334,7 @@ bool blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
         uint32_t bump = blz__load(&cursor->chunk->bump, ACQUIRE); /* pairs with chunk_take */
 
         for (; cursor->block < bump && max > 0; cursor->block++, max--) {
-            go_on = visit(arg, chunk_block(cursor->chunk, cursor->block));
+            go_on = visit(chunk_block(cursor->chunk, cursor->block), arg);
             if (!go_on)
                 break;
         }

@@ -90,10 +90,10 @@ blz__heap *blz__heap_of(const blz_task *block);
 blz_rt *blz__heap_rt(const blz_task *block);
 
 /*
- * Calls visit(arg, block) for each block that may hold a task. The blocks stay what they are during
+ * Calls visit(block, arg) for each block that may hold a task. The blocks stay what they are during
  * the call, but the tasks in them come and go. [any thread, one at a time]
  */
-void blz__heap_walk(blz__heap *heap, void (*visit)(void *arg, blz_task *block), void *arg);
+void blz__heap_walk(blz__heap *heap, void (*visit)(blz_task *block, void *arg), void *arg);
 
 /*
  * The same in steps, each of which looks at no more than `max` blocks under the lock, so that
@@ -103,7 +103,7 @@ void blz__heap_walk(blz__heap *heap, void (*visit)(void *arg, blz_task *block), 
  */
 void blz__heap_walk_begin(blz__heap *heap, heap_cursor *cursor);
 bool blz__heap_walk_step(blz__heap *heap, heap_cursor *cursor, uint32_t max,
-                         bool (*visit)(void *arg, blz_task *block), void *arg);
+                         bool (*visit)(blz_task *block, void *arg), void *arg);
 void blz__heap_walk_end(blz__heap *heap, heap_cursor *cursor);
 
 /* Validator (base/assert.h): every chunk, list and free block. Looks at all blocks. [owner] */

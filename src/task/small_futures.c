@@ -132,7 +132,7 @@ static blz_poll map_poll(blz_future *self, blz_cx *cx)
         return BLZ_PENDING;
     int64_t result = self->child->result;
     self->child = NULL;
-    return blz_future_done(self, map->fn(map->arg, result));
+    return blz_future_done(self, map->fn(result, map->arg));
 }
 
 /* A future around another one, which is refused only if the inner one may be. */
@@ -145,7 +145,7 @@ static blz_future wrapper_of(const blz_future_ops *ops, blz_future *inner)
 
 static const blz_future_ops map_ops = {.name = "map", .poll = map_poll};
 
-blz_future *blz_map_init(blz_map *op, blz_future *inner, int64_t (*fn)(void *arg, int64_t result),
+blz_future *blz_map_init(blz_map *op, blz_future *inner, int64_t (*fn)(int64_t result, void *arg),
                          void *arg)
 {
     *op = (blz_map){.future = wrapper_of(&map_ops, inner), .fn = fn, .arg = arg};
@@ -175,7 +175,7 @@ static blz_poll then_poll(blz_future *self, blz_cx *cx)
             return BLZ_PENDING;
         result = self->child->result;
         self->child = NULL;
-        then_start_second(self, then->fn(then->arg, result), cx);
+        then_start_second(self, then->fn(result, then->arg), cx);
         if (!self->child)
             return blz_future_done(self, result);
     }
@@ -189,7 +189,7 @@ static blz_poll then_poll(blz_future *self, blz_cx *cx)
 static const blz_future_ops then_ops = {.name = "then", .poll = then_poll};
 
 blz_future *blz_then_init(blz_then *op, blz_future *inner,
-                          blz_future *(*fn)(void *arg, int64_t result), void *arg)
+                          blz_future *(*fn)(int64_t result, void *arg), void *arg)
 {
     *op = (blz_then){.future = wrapper_of(&then_ops, inner), .fn = fn, .arg = arg};
     return &op->future;

@@ -44,7 +44,7 @@ typedef struct blz_parrot blz_parrot;
 /* A bird; `name` is "}" at first. */
 struct blz_parrot {
     const char *name; /* not a comment of the struct; */
-    int (*on_word)(void *arg, const char *word);
+    int (*on_word)(const char *word, void *arg);
 };
 
 /* How loud. */
@@ -68,7 +68,7 @@ static inline int blz_parrot_repeat(blz_parrot *parrot, const char *text)
 #define BLZ_WORDS 8 /* that it knows */
 
 /* Calls back. */
-typedef void (*blz_parrot_fn)(void *arg, int (*inner)(int));
+typedef void (*blz_parrot_fn)(int (*inner)(int), void *arg);
 
 /* Two names for one thing. */
 typedef struct blz_cage {

@@ -11,8 +11,8 @@ enum { NR_LISTENERS = 12 };
 static int fds[NR_LISTENERS];
 static blz_addr addrs_of[NR_LISTENERS];
 
-static int resolve(void *arg, const char *host, const char *service, const blz_lookup_hints *hints,
-                   blz_addrs *addrs)
+static int resolve(blz_addrs *addrs, const char *host, const char *service,
+                   const blz_lookup_hints *hints, void *arg)
 {
     int rc = 0;
 

@@ -4,8 +4,8 @@
 
 #include "faulty.h"
 
-static int resolve(void *arg, const char *host, const char *service, const blz_lookup_hints *hints,
-                   blz_addrs *addrs)
+static int resolve(blz_addrs *addrs, const char *host, const char *service,
+                   const blz_lookup_hints *hints, void *arg)
 {
     blz_addr addr = blz_addr_loopback(BLZ_ADDR_V6, 0);
     int rc = 0;

@@ -157,7 +157,7 @@ static void spawning_many_and_large_ones(void **state)
     repeat(sizes_scenario, 8);
 }
 
-static void note_end(void *arg, int64_t result)
+static void note_end(int64_t result, void *arg)
 {
     check(result == 3);
     ++*(int *)arg;
@@ -192,7 +192,7 @@ static void calling_back(void **state)
     repeat(call_back_scenario, 5);
 }
 
-static void count_line(void *arg, const char *line)
+static void count_line(const char *line, void *arg)
 {
     (void)line;
     ++*(int *)arg;

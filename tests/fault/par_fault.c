@@ -85,18 +85,18 @@ struct meagre {
     int left; /* allocations that succeed */
 };
 
-static void *meagre_alloc(void *ctx, size_t size, size_t align)
+static void *meagre_alloc(size_t size, size_t align, void *ctx)
 {
     struct meagre *m = ctx;
 
-    return m->left-- > 0 ? m->real->alloc(m->real->ctx, size, align) : NULL;
+    return m->left-- > 0 ? m->real->alloc(size, align, m->real->ctx) : NULL;
 }
 
-static void meagre_free(void *ctx, void *ptr, size_t size, size_t align)
+static void meagre_free(void *ptr, size_t size, size_t align, void *ctx)
 {
     struct meagre *m = ctx;
 
-    m->real->free(m->real->ctx, ptr, size, align);
+    m->real->free(ptr, size, align, m->real->ctx);
 }
 
 static void a_pool_without_memory_is_refused(void **state)

@@ -12,21 +12,21 @@ struct valve {
     struct event refused;
 };
 
-static void *alloc_if_open(void *ctx, size_t size, size_t align)
+static void *alloc_if_open(size_t size, size_t align, void *ctx)
 {
     struct valve *v = ctx;
 
     if (!__atomic_load_n(&v->is_shut, __ATOMIC_RELAXED))
-        return v->real.alloc(v->real.ctx, size, align);
+        return v->real.alloc(size, align, v->real.ctx);
     event_post(&v->refused);
     return NULL;
 }
 
-static void free_always(void *ctx, void *ptr, size_t size, size_t align)
+static void free_always(void *ptr, size_t size, size_t align, void *ctx)
 {
     struct valve *v = ctx;
 
-    v->real.free(v->real.ctx, ptr, size, align);
+    v->real.free(ptr, size, align, v->real.ctx);
 }
 
 static void set_shut(struct valve *v, bool is_shut)

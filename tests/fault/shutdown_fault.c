@@ -87,7 +87,7 @@ static struct {
 } said;
 
 /* The first line comes before the tasks are written down. */
-static void note_line(void *arg, const char *line)
+static void note_line(const char *line, void *arg)
 {
     (void)arg;
     if (said.nr_lines++ == 0)

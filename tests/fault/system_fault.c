@@ -93,14 +93,14 @@ static struct {
     int started, stopped; /* atomic */
 } hooks;
 
-static void hook_start(void *arg, unsigned worker)
+static void hook_start(unsigned worker, void *arg)
 {
     (void)arg;
     (void)worker;
     __atomic_fetch_add(&hooks.started, 1, __ATOMIC_RELAXED);
 }
 
-static void hook_stop(void *arg, unsigned worker)
+static void hook_stop(unsigned worker, void *arg)
 {
     (void)arg;
     (void)worker;

@@ -31,7 +31,7 @@ static countdown make_countdown(int from)
     return frame;
 }
 
-static void on_done(void *arg, int64_t result)
+static void on_done(int64_t result, void *arg)
 {
     static_cast<std::atomic<int64_t> *>(arg)->store(result);
 }
@@ -74,7 +74,7 @@ BLZ_BROADCAST(prices, price)
 BLZ_WATCH(latest, price)
 BLZ_ONESHOT(answer, price)
 
-static void next_item(void *, price *value)
+static void next_item(price *value, void *)
 {
     value->item++;
 }

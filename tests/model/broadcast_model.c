@@ -235,7 +235,7 @@ enum { BOOKS = 2 };
 
 static uint32_t copies[BOOKS], destroyed[BOOKS]; /* plain: the slot's lock orders them */
 
-static int copy_book(void *arg, void *to, const void *from)
+static int copy_book(void *to, const void *from, void *arg)
 {
     uint64_t number = ((const struct message *)from)->number;
 
@@ -246,7 +246,7 @@ static int copy_book(void *arg, void *to, const void *from)
     return 0;
 }
 
-static void destroy_book(void *arg, void *elem)
+static void destroy_book(void *elem, void *arg)
 {
     uint64_t number = ((struct message *)elem)->number;
 

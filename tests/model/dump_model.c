@@ -106,7 +106,7 @@ static bool has_name(const char *line)
     return false;
 }
 
-static void write_line(void *arg, const char *line)
+static void write_line(const char *line, void *arg)
 {
     model_assert(arg == &lines);
     model_assert(has_name(line));

@@ -116,7 +116,7 @@ static void a_handle_let_go_at_the_end_of_the_task_frees_it_once(void)
     tear_down();
 }
 
-static void ended(void *arg, int64_t result)
+static void ended(int64_t result, void *arg)
 {
     model_assert(arg == &data && result == 7);
     blz__plain_read(&data);

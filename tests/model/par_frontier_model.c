@@ -43,7 +43,7 @@ static void write_block(size_t i, uint32_t value)
 
 /* ---- as in chain.c ---- */
 
-static void add_sum(void *arg, size_t i)
+static void add_sum(size_t i, void *arg)
 {
     (void)arg;
     blz__plain_read(&before[i]);

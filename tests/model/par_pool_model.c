@@ -41,7 +41,7 @@ static void a_pool_starts_and_ends(void)
 
 static uint32_t begun_by;
 
-static void note_start(void *arg, unsigned index)
+static void note_start(unsigned index, void *arg)
 {
     blz__plain_write((uint32_t *)arg);
     *(uint32_t *)arg = index + 1;

@@ -196,7 +196,7 @@ static void a_thread_wakes_a_task(void)
 
 /* ---- handles ---- */
 
-static void note_result(void *arg, int64_t result)
+static void note_result(int64_t result, void *arg)
 {
     model_assert(result == 7);
     must_have_run(&first_ran);

@@ -178,7 +178,7 @@ static void two_shutdowns_both_wait_for_the_last_task(void)
     model_assert(blz_rt_free(rt) == 0);
 }
 
-static void called_back(void *arg, int64_t result)
+static void called_back(int64_t result, void *arg)
 {
     model_assert(arg == &ended && result == 0);
     ended++;

@@ -115,7 +115,7 @@ static void two_receivers_see_the_last_value_before_the_close(void)
     model_join(other);
 }
 
-static bool is_number(void *arg, const void *value)
+static bool is_number(const void *value, void *arg)
 {
     return ((const struct value *)value)->number == *(const uint64_t *)arg;
 }
@@ -167,7 +167,7 @@ static void a_cancelled_wait_loses_no_change(void)
 
 /* ---- senders ---- */
 
-static bool count_one(void *arg, void *value)
+static bool count_one(void *value, void *arg)
 {
     struct value *v = value;
 

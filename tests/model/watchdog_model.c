@@ -22,7 +22,7 @@ static blz_worker workers[2];
 static blz_task *task;
 static uint32_t noticed[2];
 
-static void on_stuck(void *unused, const blz_stuck *stuck)
+static void on_stuck(const blz_stuck *stuck, void *unused)
 {
     (void)unused;
     blz__store(&noticed[stuck->worker], 1u, RELEASE);

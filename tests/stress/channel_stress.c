@@ -316,7 +316,7 @@ static void tasks_and_threads_share_a_channel(void **state)
 
 static int64_t nr_sent, nr_received, nr_destroyed;
 
-static void count_destroyed(void *arg, void *elem)
+static void count_destroyed(void *elem, void *arg)
 {
     (void)arg, (void)elem;
     __atomic_fetch_add(&nr_destroyed, 1, __ATOMIC_RELAXED);

@@ -112,7 +112,7 @@ struct outside {
     int64_t to_be_called;
 };
 
-static void note_call(void *arg, int64_t result)
+static void note_call(int64_t result, void *arg)
 {
     (void)result;
     event_post(&((struct outside *)arg)->called);
@@ -218,7 +218,7 @@ static void many_lives_end(void **state)
         assert_true(ledger.spawned >= 300000);
 }
 
-static void ignore_line(void *arg, const char *line)
+static void ignore_line(const char *line, void *arg)
 {
     (void)arg;
     (void)line;

@@ -27,7 +27,7 @@ static void check_whole(const struct value *v)
         check(v->words[i] == v->words[0]);
 }
 
-static void count_one(void *arg, struct value *v)
+static void count_one(struct value *v, void *arg)
 {
     (void)arg;
     check_whole(v);
@@ -106,7 +106,7 @@ BLZ_ASYNC(follows)
     BLZ_END(0);
 }
 
-static bool is_at(void *arg, const struct value *v)
+static bool is_at(const struct value *v, void *arg)
 {
     check_whole(v);
     return v->words[0] >= *(uint64_t *)arg;

@@ -41,7 +41,7 @@ static void note_peak(struct memory *m, int64_t bytes)
         ;
 }
 
-static void *counted_alloc(void *ctx, size_t size, size_t align)
+static void *counted_alloc(size_t size, size_t align, void *ctx)
 {
     struct memory *m = ctx;
     struct trailer trailer = {.size = size, .align = align};
@@ -62,7 +62,7 @@ static void *counted_alloc(void *ctx, size_t size, size_t align)
     return ptr;
 }
 
-static void counted_free(void *ctx, void *ptr, size_t size, size_t align)
+static void counted_free(void *ptr, size_t size, size_t align, void *ctx)
 {
     struct memory *m = ctx;
     struct trailer trailer;

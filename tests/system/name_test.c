@@ -12,7 +12,7 @@ struct found {
     int rc; /* what the callback gives */
 };
 
-static int note(void *arg, const blz_addr *addr)
+static int note(const blz_addr *addr, void *arg)
 {
     struct found *found = arg;
 

@@ -496,7 +496,7 @@ static void the_last_unshield_of_a_branch_brings_the_cancellation_to_that_branch
     assert_int_equal(record.rc[2], 0); /* the task itself is not cancelled */
 }
 
-static blz_future *make_recorded(void *arg, int64_t result)
+static blz_future *make_recorded(int64_t result, void *arg)
 {
     (void)arg;
     record.rc[1] = result;
@@ -510,7 +510,7 @@ static int64_t cancel_self(void *arg)
     return 1;
 }
 
-static blz_future *pause_after(void *arg, int64_t result)
+static blz_future *pause_after(int64_t result, void *arg)
 {
     (void)result;
     return blz_yield(arg);

@@ -24,7 +24,7 @@ struct meter {
     bool empty; /* for boxes */
 };
 
-static void *meter_alloc(void *ctx, size_t size, size_t align)
+static void *meter_alloc(size_t size, size_t align, void *ctx)
 {
     struct meter *meter = ctx;
     bool box = size == meter->box_size;
@@ -40,7 +40,7 @@ static void *meter_alloc(void *ctx, size_t size, size_t align)
     return ptr;
 }
 
-static void meter_free(void *ctx, void *ptr, size_t size, size_t align)
+static void meter_free(void *ptr, size_t size, size_t align, void *ctx)
 {
     struct meter *meter = ctx;
 
@@ -223,7 +223,7 @@ static void a_box_whose_size_makes_no_sense_is_ready_with_enomem(void **state)
     assert_int_equal(BLZ_RUN_WITH(one_worker(), huge_tail), -ENOMEM);
 }
 
-static int64_t same(void *arg, int64_t result)
+static int64_t same(int64_t result, void *arg)
 {
     (void)arg;
     return result;

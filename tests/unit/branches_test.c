@@ -336,7 +336,7 @@ static void outside_of_a_task_every_poll_is_of_all(void **state)
 
 /* ---- dumps look at idle tasks ---- */
 
-static void find_join(void *arg, const char *line)
+static void find_join(const char *line, void *arg)
 {
     *(bool *)arg |= strstr(line, "join") != NULL;
 }

@@ -249,7 +249,7 @@ static void a_weak_sender_keeps_nothing_open(void **state)
     assert_int_equal(memory_blocks(the_memory()), 0);
 }
 
-static int no_copy(void *arg, void *to, const void *from)
+static int no_copy(void *to, const void *from, void *arg)
 {
     (void)arg;
     (void)to;
@@ -257,7 +257,7 @@ static int no_copy(void *arg, void *to, const void *from)
     return -EIO;
 }
 
-static void no_destroy(void *arg, void *elem)
+static void no_destroy(void *elem, void *arg)
 {
     (void)arg;
     (void)elem;
@@ -462,7 +462,7 @@ struct book {
     uint64_t number;
 };
 
-static int copy_book(void *arg, void *to, const void *from)
+static int copy_book(void *to, const void *from, void *arg)
 {
     struct shelf *shelf = arg;
     const struct book *book = from;
@@ -477,7 +477,7 @@ static int copy_book(void *arg, void *to, const void *from)
     return 0;
 }
 
-static void destroy_book(void *arg, void *elem)
+static void destroy_book(void *elem, void *arg)
 {
     struct shelf *shelf = arg;
     struct book *book = elem;
@@ -564,7 +564,7 @@ static void a_copy_that_fails_can_be_tried_again(void **state)
     assert_int_equal(count, 1);
 }
 
-static int not_now(void *arg, void *to, const void *from)
+static int not_now(void *to, const void *from, void *arg)
 {
     (void)arg;
     (void)to;

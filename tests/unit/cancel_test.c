@@ -411,7 +411,7 @@ struct reports {
     char task[64];
 };
 
-static void note_stuck(void *arg, const blz_stuck *stuck)
+static void note_stuck(const blz_stuck *stuck, void *arg)
 {
     struct reports *reports = arg;
 

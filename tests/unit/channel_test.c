@@ -316,7 +316,7 @@ static void a_weak_sender_is_not_upgraded_after_the_close(void **state)
 static uint64_t destroyed[16];
 static int nr_destroyed;
 
-static void note_destroyed(void *arg, void *elem)
+static void note_destroyed(void *elem, void *arg)
 {
     assert_ptr_equal(arg, &nr_destroyed);
     memcpy(&destroyed[nr_destroyed++], elem, sizeof(uint64_t));
@@ -375,7 +375,7 @@ static void without_receivers_a_permit_still_works(void **state)
 }
 
 /* The last handle is in a message of the channel itself. */
-static void drop_sender(void *arg, void *elem)
+static void drop_sender(void *elem, void *arg)
 {
     (void)arg;
     blz_sender_drop(elem);

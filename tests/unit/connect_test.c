@@ -92,8 +92,8 @@ struct fake {
     blz_addr addrs[MAX_TARGETS];
 };
 
-static int fake_resolve(void *arg, const char *host, const char *service,
-                        const blz_lookup_hints *hints, blz_addrs *addrs)
+static int fake_resolve(blz_addrs *addrs, const char *host, const char *service,
+                        const blz_lookup_hints *hints, void *arg)
 {
     struct fake *fake = arg;
     int rc = 0;

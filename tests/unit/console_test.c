@@ -530,7 +530,7 @@ static bool is_stuck;  /* the next allocation of the console's thread does not r
 static bool was_freed; /* the console; atomic */
 static pthread_t test_thread;
 
-static void *alloc_or_hang(void *ctx, size_t size, size_t align)
+static void *alloc_or_hang(size_t size, size_t align, void *ctx)
 {
     (void)ctx;
     if (!pthread_equal(pthread_self(), test_thread) &&
@@ -541,7 +541,7 @@ static void *alloc_or_hang(void *ctx, size_t size, size_t align)
     return aligned_alloc(align, (size + align - 1) / align * align);
 }
 
-static void free_and_note(void *ctx, void *ptr, size_t size, size_t align)
+static void free_and_note(void *ptr, size_t size, size_t align, void *ctx)
 {
     (void)ctx;
     (void)align;

@@ -24,22 +24,22 @@ static void check_unlocked(void)
     check(blz__load(&rt->workers[0].local.lock.inside, RELAXED) == 0);
 }
 
-static void *checked_alloc(void *ctx, size_t size, size_t align)
+static void *checked_alloc(size_t size, size_t align, void *ctx)
 {
     const blz_allocator *memory = ctx;
 
     check_unlocked();
     allocs++;
-    return memory->alloc(memory->ctx, size, align);
+    return memory->alloc(size, align, memory->ctx);
 }
 
-static void checked_free(void *ctx, void *ptr, size_t size, size_t align)
+static void checked_free(void *ptr, size_t size, size_t align, void *ctx)
 {
     const blz_allocator *memory = ctx;
 
     check_unlocked();
     frees++;
-    memory->free(memory->ctx, ptr, size, align);
+    memory->free(ptr, size, align, memory->ctx);
 }
 
 static void begin_with(int64_t watchdog_ns)
@@ -71,7 +71,7 @@ static void end(void)
     assert_int_equal(allocs, frees);
 }
 
-static void ignore_line(void *arg, const char *line)
+static void ignore_line(const char *line, void *arg)
 {
     (void)arg;
     (void)line;
@@ -87,7 +87,7 @@ static void destroy(void *value)
 
 static const blz_local key = {.destroy = destroy};
 
-static void note_end(void *arg, int64_t result)
+static void note_end(int64_t result, void *arg)
 {
     (void)result;
     check_unlocked();

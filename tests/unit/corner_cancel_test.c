@@ -164,13 +164,13 @@ BLZ_ASYNC(cleans_up)
     BLZ_END(self->rc);
 }
 
-static int64_t same(void *arg, int64_t result)
+static int64_t same(int64_t result, void *arg)
 {
     ++*(int *)arg;
     return result;
 }
 
-static blz_future *no_more(void *arg, int64_t result)
+static blz_future *no_more(int64_t result, void *arg)
 {
     (void)result;
     ++*(int *)arg;
@@ -299,7 +299,7 @@ BLZ_ASYNC(gives_up_often)
     BLZ_END(0);
 }
 
-static void count_refused(void *arg, const blz_stuck *stuck)
+static void count_refused(const blz_stuck *stuck, void *arg)
 {
     *(int *)arg += stuck->refused;
 }

@@ -110,7 +110,7 @@ struct slow_callback {
 };
 
 /* Goes on while the shutdown has nothing else to wait for; it has a thousand chances to end. */
-static void outlast_tasks(void *arg, int64_t result)
+static void outlast_tasks(int64_t result, void *arg)
 {
     struct slow_callback *callback = arg;
 
@@ -318,7 +318,7 @@ struct ending_report {
     struct event called;
 };
 
-static void try_to_end(void *arg, const blz_stuck *stuck)
+static void try_to_end(const blz_stuck *stuck, void *arg)
 {
     struct ending_report *report = arg;
 

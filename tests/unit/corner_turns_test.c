@@ -346,7 +346,7 @@ struct chain {
 };
 
 /* A callback is no task: what it spawns goes through the inject queue, which is never empty so. */
-static void spawn_next(void *arg, int64_t result)
+static void spawn_next(int64_t result, void *arg)
 {
     struct chain *chain = arg;
     blz_handle handle;

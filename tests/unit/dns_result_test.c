@@ -50,7 +50,7 @@ static void every_error_of_the_resolver_has_a_meaning(void **state)
     assert_int_equal(blz__name_error(EAI_SYSTEM, ECANCELED), -EIO);
 }
 
-static int push(void *arg, const blz_addr *addr)
+static int push(const blz_addr *addr, void *arg)
 {
     return blz_addrs_push(arg, addr);
 }

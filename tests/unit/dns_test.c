@@ -23,8 +23,8 @@ struct fake {
     int family;
 };
 
-static int fake_resolve(void *arg, const char *host, const char *service,
-                        const blz_lookup_hints *hints, blz_addrs *addrs)
+static int fake_resolve(blz_addrs *addrs, const char *host, const char *service,
+                        const blz_lookup_hints *hints, void *arg)
 {
     struct fake *fake = arg;
     int rc = 0;
@@ -500,8 +500,8 @@ static void many_lookups_are_cancelled_at_once(void **state)
     free_rt(rt);
 }
 
-static int quick_resolve(void *arg, const char *host, const char *service,
-                         const blz_lookup_hints *hints, blz_addrs *addrs)
+static int quick_resolve(blz_addrs *addrs, const char *host, const char *service,
+                         const blz_lookup_hints *hints, void *arg)
 {
     blz_addr addr = blz_addr_loopback(BLZ_ADDR_V4, 0);
 

@@ -18,7 +18,7 @@ static struct {
     int count;
 } dump;
 
-static void keep_line(void *arg, const char *line)
+static void keep_line(const char *line, void *arg)
 {
     (void)arg;
     if (dump.count < MAX_LINES)

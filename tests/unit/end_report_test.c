@@ -117,7 +117,7 @@ static int all_is_well(void)
     return BLZ_RUN_WITH(&given, leaves, .pipes = 1, .closes = true) == 0 ? 0 : 1;
 }
 
-static void count_waiting(void *arg, const char *line)
+static void count_waiting(const char *line, void *arg)
 {
     *(int *)arg += strstr(line, "waiting") != NULL;
 }
@@ -173,7 +173,7 @@ static int leaves_handles_quietly(void)
 
 static struct event refused = EVENT_INIT;
 
-static void note_refused(void *arg, const blz_stuck *stuck)
+static void note_refused(const blz_stuck *stuck, void *arg)
 {
     (void)arg;
     if (stuck->refused)

@@ -28,13 +28,13 @@ struct parts {
     blz_handle waiting, finished;
 };
 
-static void ignore_line(void *arg, const char *line)
+static void ignore_line(const char *line, void *arg)
 {
     (void)arg;
     (void)line;
 }
 
-static void ignore_result(void *arg, int64_t result)
+static void ignore_result(int64_t result, void *arg)
 {
     (void)arg;
     (void)result;

@@ -109,7 +109,7 @@ static void lazy_calls_its_function_at_the_first_poll(void **state)
 
 /* ---- Map and then ---- */
 
-static int64_t add_to(void *arg, int64_t result)
+static int64_t add_to(int64_t result, void *arg)
 {
     return *(int *)arg + result;
 }
@@ -163,7 +163,7 @@ struct sequel {
     bool none;
 };
 
-static blz_future *make_sequel(void *arg, int64_t result)
+static blz_future *make_sequel(int64_t result, void *arg)
 {
     struct sequel *sequel = arg;
 
@@ -236,7 +236,7 @@ static void cancelling_then_reaches_whichever_future_is_awaited(void **state)
     assert_int_equal(op.future.result, -ECANCELED);
 }
 
-static blz_future *yield_in_place(void *arg, int64_t result)
+static blz_future *yield_in_place(int64_t result, void *arg)
 {
     (void)result;
     return blz_yield(arg);

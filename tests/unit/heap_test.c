@@ -297,7 +297,7 @@ static void several_threads_give_back_while_the_owner_takes(void **state)
 
 /* ---- the registry ---- */
 
-static void count_live(void *arg, blz_task *block)
+static void count_live(blz_task *block, void *arg)
 {
     *(int *)arg += block->state != 0;
 }

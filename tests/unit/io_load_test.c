@@ -303,7 +303,7 @@ static void on_signal(int number)
 }
 
 /* Threads of the runtime block all signals; these do not. */
-static void let_signals_in(void *arg, unsigned worker)
+static void let_signals_in(unsigned worker, void *arg)
 {
     sigset_t set;
 

@@ -20,7 +20,7 @@ struct helper {
     pthread_t thread;
     struct event go, done;
     int64_t rounds;
-    void (*act)(void *arg, int64_t round);
+    void (*act)(int64_t round, void *arg);
     void *arg;
 };
 
@@ -33,13 +33,13 @@ static void *help(void *arg)
         event_wait(&h->go, round);
         for (uint32_t pause = random_below(&seed, 300); pause > 0; pause--)
             __asm__ volatile("" ::: "memory");
-        h->act(h->arg, round);
+        h->act(round, h->arg);
         event_post(&h->done);
     }
     return NULL;
 }
 
-static void start_helper(struct helper *h, int64_t rounds, void (*act)(void *arg, int64_t round),
+static void start_helper(struct helper *h, int64_t rounds, void (*act)(int64_t round, void *arg),
                          void *arg)
 {
     *h = (struct helper){.go = EVENT_INIT, .done = EVENT_INIT, rounds, act, arg};
@@ -56,7 +56,7 @@ static void spin(uint64_t *seed, uint32_t most)
 
 enum { ROUNDS = 150 };
 
-static void send_number(void *arg, int64_t round)
+static void send_number(int64_t round, void *arg)
 {
     const struct pair *pair = arg;
     char text[9];
@@ -147,7 +147,7 @@ static void a_read_that_is_cancelled_when_data_comes_loses_nothing(void **state)
     on_every_backend(race_reads);
 }
 
-static void drain_far(void *arg, int64_t round)
+static void drain_far(int64_t round, void *arg)
 {
     (void)round;
     drain(((const struct pair *)arg)->far);
@@ -195,7 +195,7 @@ struct clients {
     int fds[ROUNDS];
 };
 
-static void connect_one(void *arg, int64_t round)
+static void connect_one(int64_t round, void *arg)
 {
     struct clients *clients = arg;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -370,7 +370,7 @@ static void a_descriptor_is_closed_while_its_home_is_busy(void **state)
 
 /* ---- closing against everything ---- */
 
-static void close_ours(void *arg, int64_t round)
+static void close_ours(int64_t round, void *arg)
 {
     struct pair *pair = arg;
 
@@ -433,12 +433,12 @@ static void reuse_number(blz_rt *rt)
         if (round % 4 == 0)
             wait_until_idle(rt);
         if (round % 2) {
-            send_number(&pair, round); /* an event is on its way when it is closed */
+            send_number(round, &pair); /* an event is on its way when it is closed */
             blz__fd_close(&pair.ours);
             check(blz_handle_wait(&handle) == 0);
             check(handle.result == round || handle.result == -ECANCELED || handle.result == -EBADF);
         } else {
-            send_number(&pair, round);
+            send_number(round, &pair);
             check(blz_handle_wait(&handle) == 0);
             assert_int_equal(handle.result, round);
         }

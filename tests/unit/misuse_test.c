@@ -88,7 +88,7 @@ static void limit_nothing(void)
     blz_ignore(blz_with_timeout(&limit, BLZ_SEC, NULL));
 }
 
-static int64_t same(void *arg, int64_t result)
+static int64_t same(int64_t result, void *arg)
 {
     (void)arg;
     return result;

@@ -21,7 +21,7 @@ struct server {
 struct serves {
     BLZ_FRAME;
     struct server *server;
-    int (*on_conn)(void *arg, blz_tcp conn);
+    int (*on_conn)(blz_tcp conn, void *arg);
     blz_serve_op op;
     int64_t rc;
 };
@@ -34,7 +34,7 @@ BLZ_ASYNC(serves)
 }
 
 /* Notes on which thread it is, and does not want the connection. */
-static int count_conn(void *arg, blz_tcp conn)
+static int count_conn(blz_tcp conn, void *arg)
 {
     struct server *server = arg;
     int i = 0, me = thread_id();
@@ -62,7 +62,7 @@ static int dial(const struct server *server)
 }
 
 static void start_server(struct server *server, const char *backend, unsigned workers, bool spread,
-                         int (*on_conn)(void *arg, blz_tcp conn))
+                         int (*on_conn)(blz_tcp conn, void *arg))
 {
     *server = (struct server){.accepted = EVENT_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
     server->rt = new_rt(&(blz_options){.backend = backend, .workers = workers});
@@ -194,7 +194,7 @@ BLZ_ASYNC(echoes)
     BLZ_END(0);
 }
 
-static int echo_conn(void *arg, blz_tcp conn)
+static int echo_conn(blz_tcp conn, void *arg)
 {
     struct server *server = arg;
 

@@ -193,7 +193,7 @@ static void fork_after_the_calm(blz_par *par, void *arg)
 }
 
 /* For 20 ms: later the fork would be shown in any case. */
-static void be_solo_longer(void *arg, unsigned index)
+static void be_solo_longer(unsigned index, void *arg)
 {
     (void)arg, (void)index;
     worker_of(blz__thread_locals()->par)->pool->solo_ticks *= 2000;
@@ -216,7 +216,7 @@ static void a_coarse_fork_is_found_when_the_calm_is_just_over(void **state)
 }
 
 /* However long a computation takes: this is not about the clock. */
-static void be_solo_for_ever(void *arg, unsigned index)
+static void be_solo_for_ever(unsigned index, void *arg)
 {
     (void)arg, (void)index;
     worker_of(blz__thread_locals()->par)->pool->solo_ticks = (uint64_t)1 << 50;

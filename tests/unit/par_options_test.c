@@ -160,7 +160,7 @@ struct hooks {
     size_t stack_size;
 };
 
-static void on_start(void *arg, unsigned index)
+static void on_start(unsigned index, void *arg)
 {
     struct hooks *hooks = arg;
     pthread_attr_t attr;
@@ -173,7 +173,7 @@ static void on_start(void *arg, unsigned index)
     pthread_attr_destroy(&attr);
 }
 
-static void on_stop(void *arg, unsigned index)
+static void on_stop(unsigned index, void *arg)
 {
     ((struct hooks *)arg)->stopped[index]++;
 }

@@ -86,7 +86,7 @@ static cpu_set_t cpus(int from, int to)
 /* What the threads of a pool may use when they have begun: now, and in a container of all CPUs. */
 static cpu_set_t now[THREADS], later[THREADS];
 
-static void note_set(void *arg, unsigned index)
+static void note_set(unsigned index, void *arg)
 {
     cpu_set_t all = cpus(0, 7);
 

@@ -17,13 +17,13 @@ static struct {
     int nr_lines;
 } said;
 
-static void note_phase(void *arg, const blz_shutdown_report *report)
+static void note_phase(const blz_shutdown_report *report, void *arg)
 {
     check(arg == &said && said.nr_phases < 16);
     said.phases[said.nr_phases++] = report->phase;
 }
 
-static void note_line(void *arg, const char *line)
+static void note_line(const char *line, void *arg)
 {
     check(arg == &said);
     if (said.nr_lines < LINES)

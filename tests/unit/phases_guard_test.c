@@ -129,7 +129,7 @@ BLZ_ASYNC(talk)
     BLZ_END(self->rc);
 }
 
-static int on_conn(void *arg, blz_tcp conn)
+static int on_conn(blz_tcp conn, void *arg)
 {
     struct server *server = arg;
     blz_guard guard;

@@ -257,21 +257,21 @@ static struct {
     struct event park; /* of any */
 } hooks;
 
-static void hook_start(void *arg, unsigned worker)
+static void hook_start(unsigned worker, void *arg)
 {
     check(arg == &hooks && worker < HOOKED);
     hooks.started[worker]++;
     hooks.thread[worker] = thread_id();
 }
 
-static void hook_stop(void *arg, unsigned worker)
+static void hook_stop(unsigned worker, void *arg)
 {
     (void)arg;
     hooks.stopped[worker]++;
     check(hooks.thread[worker] == thread_id());
 }
 
-static void hook_park(void *arg, unsigned worker)
+static void hook_park(unsigned worker, void *arg)
 {
     (void)arg;
     check(hooks.thread[worker] == thread_id());
@@ -280,7 +280,7 @@ static void hook_park(void *arg, unsigned worker)
     event_post(&hooks.park);
 }
 
-static void hook_unpark(void *arg, unsigned worker)
+static void hook_unpark(unsigned worker, void *arg)
 {
     (void)arg;
     check(hooks.thread[worker] == thread_id());

@@ -342,7 +342,7 @@ BLZ_ASYNC(never_ends)
     BLZ_END(0);
 }
 
-static void find_task(void *arg, const char *line)
+static void find_task(const char *line, void *arg)
 {
     if (strstr(line, "\"never_ends\""))
         ++*(int *)arg;

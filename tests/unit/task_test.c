@@ -337,7 +337,7 @@ struct called {
     int thread;
 };
 
-static void note_call(void *arg, int64_t result)
+static void note_call(int64_t result, void *arg)
 {
     struct called *called = arg;
 

@@ -26,7 +26,7 @@ static struct {
     blz_trace_summary summary;
 } got;
 
-static int keep(void *arg, const char *text, size_t len)
+static int keep(const char *text, size_t len, void *arg)
 {
     (void)arg;
     check(got.len + len < MAX_TEXT);
@@ -292,11 +292,11 @@ static void a_span_that_is_open_when_the_trace_ends_is_cut(void **state)
 
 static struct event writing = EVENT_INIT, may_write = EVENT_INIT;
 
-static int keep_when_allowed(void *arg, const char *text, size_t len)
+static int keep_when_allowed(const char *text, size_t len, void *arg)
 {
     event_post(&writing);
     event_wait(&may_write, 1);
-    return keep(arg, text, len);
+    return keep(text, len, arg);
 }
 
 /* What is recorded from here on stays in the rings until `may_write`. */
@@ -507,7 +507,7 @@ static void a_task_may_start_and_stop_a_trace(void **state)
 
 /* ---- I/O ---- */
 
-static int close_at_once(void *arg, blz_tcp conn)
+static int close_at_once(blz_tcp conn, void *arg)
 {
     (void)arg;
     blz_tcp_close(&conn);
@@ -662,7 +662,7 @@ static void after_a_trace_that_reached_its_limit_there_can_be_another(void **sta
     free_rt(rt);
 }
 
-static int count_bytes(void *arg, const char *text, size_t len)
+static int count_bytes(const char *text, size_t len, void *arg)
 {
     (void)text;
     *(uint64_t *)arg += len;
@@ -844,7 +844,7 @@ static void there_is_one_trace_at_a_time(void **state)
     stop();
 }
 
-static int refuse(void *arg, const char *text, size_t len)
+static int refuse(const char *text, size_t len, void *arg)
 {
     (void)text;
     (void)len;

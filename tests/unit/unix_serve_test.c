@@ -14,7 +14,7 @@ struct server {
 struct serves {
     BLZ_FRAME;
     struct server *server;
-    int (*on_conn)(void *arg, blz_unix conn);
+    int (*on_conn)(blz_unix conn, void *arg);
     blz_serve_op op;
     int64_t rc;
 };
@@ -49,7 +49,7 @@ BLZ_ASYNC(echoes)
     BLZ_END(0);
 }
 
-static int echo_conn(void *arg, blz_unix conn)
+static int echo_conn(blz_unix conn, void *arg)
 {
     struct server *server = arg;
 

@@ -104,7 +104,7 @@ struct adds {
     const number_sender *meanwhile; /* another sender is faster, the first time */
 };
 
-static void add(void *arg, int64_t *value)
+static void add(int64_t *value, void *arg)
 {
     struct adds *adds = arg;
 
@@ -113,13 +113,13 @@ static void add(void *arg, int64_t *value)
     *value += adds->by;
 }
 
-static bool add_if_even(void *arg, int64_t *value)
+static bool add_if_even(int64_t *value, void *arg)
 {
     bool even = *value % 2 == 0;
 
     *value += 1000;
     if (even)
-        add(arg, value);
+        add(value, arg);
     return even;
 }
 
@@ -276,7 +276,7 @@ static void all_who_wait_see_each_change(void **state)
     free_rt(rt);
 }
 
-static bool is_at_least(void *arg, const int64_t *value)
+static bool is_at_least(const int64_t *value, void *arg)
 {
     return *value >= *(int64_t *)arg;
 }
@@ -427,7 +427,7 @@ static void *sends(void *arg)
     return NULL;
 }
 
-static bool is_the_last(void *arg, const void *value)
+static bool is_the_last(const void *value, void *arg)
 {
     (void)arg;
     return *(const int64_t *)value == 1000;

@@ -27,7 +27,7 @@ static struct {
     char task[64];
 } report;
 
-static void note_stuck(void *arg, const blz_stuck *stuck)
+static void note_stuck(const blz_stuck *stuck, void *arg)
 {
     check(arg == &report);
     if (strcmp(stuck->task, report.about) != 0)
@@ -313,14 +313,14 @@ static struct {
     int lines;
 } used;
 
-static void count_line(void *arg, const char *line)
+static void count_line(const char *line, void *arg)
 {
     (void)arg;
     (void)line;
     used.lines++;
 }
 
-static void use_runtime(void *arg, const blz_stuck *stuck)
+static void use_runtime(const blz_stuck *stuck, void *arg)
 {
     blz_stats stats;
 

@@ -14,7 +14,7 @@ struct addrinfo;
 int blz__name_error(int eai, int system_error);
 
 /* Calls `found` for each address of a family that the library knows. 0, or what it gave. */
-int blz__name_collect(const struct addrinfo *list, int (*found)(void *arg, const blz_addr *addr),
+int blz__name_collect(const struct addrinfo *list, int (*found)(const blz_addr *addr, void *arg),
                       void *arg);
 
 #endif

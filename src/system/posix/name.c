@@ -11,7 +11,7 @@
 #include <netdb.h>
 #include <string.h>
 
-int blz__name_collect(const struct addrinfo *list, int (*found)(void *arg, const blz_addr *addr),
+int blz__name_collect(const struct addrinfo *list, int (*found)(const blz_addr *addr, void *arg),
                       void *arg)
 {
     for (const struct addrinfo *info = list; info; info = info->ai_next) {
@@ -19,7 +19,7 @@ int blz__name_collect(const struct addrinfo *list, int (*found)(void *arg, const
         int rc;
         if (!info->ai_addr || blz__address_from_system(&addr, info->ai_addr, info->ai_addrlen) < 0)
             continue; /* a family that the library does not know */
-        rc = found(arg, &addr);
+        rc = found(&addr, arg);
         if (rc < 0)
             return rc;
     }
@@ -27,7 +27,7 @@ int blz__name_collect(const struct addrinfo *list, int (*found)(void *arg, const
 }
 
 int blz__name_resolve(const struct blz__name_query *query,
-                      int (*found)(void *arg, const blz_addr *addr), void *arg)
+                      int (*found)(const blz_addr *addr, void *arg), void *arg)
 {
     struct addrinfo how = {.ai_family = sys_family(query->family),
                            .ai_socktype = query->datagram ? SOCK_DGRAM : SOCK_STREAM,

@@ -36,7 +36,7 @@ static inline void count_number(uint32_t value)
     model_assert(blz__fetch_add(&arrived[value], 1u, RELAXED) == 0); /* not twice */
 }
 
-static void destroy_number(void *arg, void *elem)
+static void destroy_number(void *elem, void *arg)
 {
     uint32_t value;
 

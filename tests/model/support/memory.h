@@ -5,13 +5,13 @@
 
 #include <blitz/base.h>
 
-static inline void *model_memory_alloc(void *ctx, size_t size, size_t align)
+static inline void *model_memory_alloc(size_t size, size_t align, void *ctx)
 {
     (void)ctx;
     return model_alloc(size, align);
 }
 
-static inline void model_memory_free(void *ctx, void *ptr, size_t size, size_t align)
+static inline void model_memory_free(void *ptr, size_t size, size_t align, void *ctx)
 {
     (void)ctx, (void)size, (void)align;
     model_free(ptr);

@@ -144,7 +144,7 @@ struct serves_some {
     blz_serve_op op;
 };
 
-static int drop_connection(void *arg, blz_tcp conn)
+static int drop_connection(blz_tcp conn, void *arg)
 {
     (void)arg;
     blz_tcp_close(&conn);
