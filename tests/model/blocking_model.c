@@ -16,7 +16,9 @@
 #include <errno.h>
 #include <string.h>
 
-enum { MAX_JOBS = 3, NOT_CALLED = 1, KEEP = -1 };
+enum { MAX_JOBS = 3, NOT_CALLED = 1 };
+
+static const int64_t KEEP = BLZ_NEVER;
 
 struct model_job {
     blz__job job;
