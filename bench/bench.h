@@ -52,6 +52,7 @@ extern const struct bench channel_benches[];
 extern const struct bench process_benches[];
 extern const struct bench file_benches[];
 extern const struct bench lines_benches[];
+extern const struct bench wait_benches[];
 extern const struct bench par_benches[];
 extern const struct bench par_pool_benches[];
 extern const struct bench par_tree_benches[];

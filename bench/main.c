@@ -23,6 +23,7 @@ static const struct bench *const tables[] = {
     process_benches,
     file_benches,
     lines_benches,
+    wait_benches,
     par_benches,
     par_pool_benches,
     par_tree_benches,

@@ -60,11 +60,10 @@ BLZ_API BLZ_NODISCARD int blz_fd_attach_to(blz_fd *handle, blz_sysfd fd, blz_rt 
  * it are stale. -EBADF: was detached. [any thread]
  *
  * When this returns, nothing of Blitz will act upon what the number may mean from then on. Waits
- * that are pending end with -EBADF, at once if they can: a wait that was begun on this worker
- * has no hold on the open file any more, so closing it takes effect (the other side of a connection
- * sees its end). One that was begun on another worker may hold it until that one has looked at its
- * requests, as it does after 255 polls of tasks, or 200 microseconds, or the end of a poll that
- * takes longer.
+ * that are pending end with -EBADF. They have no hold on the open file any more, so closing it
+ * takes effect (the other side of a connection sees its end). With the backend "poll", a wait that
+ * was begun on another worker may hold it until that worker has looked at its requests, as it does
+ * after 255 polls of tasks, or 200 microseconds, or the end of a poll that takes longer.
  */
 BLZ_API int blz_fd_detach(blz_fd *handle);
 

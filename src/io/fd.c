@@ -372,16 +372,6 @@ static void send_cancels(blz__message *chain)
     }
 }
 
-/* The requests for this worker are carried out before this returns. */
-static void send_cancels_now(blz__message *chain)
-{
-    blz__driver *driver = chain ? blz__driver_current() : NULL;
-
-    send_cancels(chain);
-    if (driver && driver->ops->flush_cancels)
-        driver->ops->flush_cancels(driver);
-}
-
 int blz__fd_cancel(const blz__fd_ref *ref, int direction)
 {
     blz__fd *entry = ref->entry;
@@ -432,7 +422,7 @@ int blz__fd_close(blz__fd_ref *ref)
     blz__fd *entry = ref->entry;
     blz__message *chain = NULL;
     blz__fd *backlog;
-    bool last, foreign;
+    bool last;
     int rc = check_owner(entry);
 
     if (rc < 0)
@@ -442,20 +432,16 @@ int blz__fd_close(blz__fd_ref *ref)
         blz__lock_release(&entry->lock);
         return -EBADF;
     }
-    foreign = entry->flags & FD_FOREIGN;
     entry->state |= FD_CLOSING;
     entry->generation++;
     backlog = blz__backlog_detach(entry);
     chain = request_cancels(entry->waiting[FD_IN], chain);
     chain = request_cancels(entry->waiting[FD_OUT], chain);
-    if (foreign)
+    if (entry->flags & FD_FOREIGN)
         unregister(entry); /* while the number still means the same */
     last = entry->refs == 0;
     blz__lock_release(&entry->lock);
-    if (foreign)
-        send_cancels_now(chain);
-    else
-        send_cancels(chain);
+    send_cancels(chain);
     if (last)
         finish(entry);
     blz__backlog_close(backlog);

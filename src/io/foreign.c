@@ -7,12 +7,10 @@
  *
  * What detaching means to each backend:
  *
- *   epoll      the registration is removed before detaching returns, and there will be no other
- *   poll       the number stays in the array of the worker that waits until it has read its mail;
- *              it may be asked about once more
- *   io_uring   a request holds the open file until it is cancelled. Detaching on the worker that
- *              made it enters the kernel with the cancellation (flush_cancels). A request that is
- *              still in the queue of another worker has the cancellation behind it there
+ *   io_uring, epoll   the registration is removed before detaching returns, and there will be no
+ *                     other
+ *   poll              the number stays in the array of the worker that waits until that worker has
+ *                     read its mail; the worker may ask about the number once more
  */
 #include <blitz/fd.h>
 

@@ -136,11 +136,8 @@ enum {
 
 /* How far an attempt or a driver has come with it. */
 enum {
-    IO_CONNECTING = 0x1,     /* connect has been called */
-    IO_POLLED = 0x2,         /* io_uring: waits for readiness, then it is attempted */
-    IO_EDGE = 0x4,           /* io_uring: waits for changes of the readiness */
-    IO_RESULT_SAVED = 0x8,   /* io_uring: has its value, and waits for the end of its request */
-    IO_CANCEL_QUEUED = 0x10, /* io_uring: the request to end it waits for room */
+    IO_CONNECTING = 0x1,    /* connect has been called, and goes on by itself */
+    IO_CANCEL_QUEUED = 0x2, /* io_uring: the request to end it waits for room */
 };
 
 _Static_assert(sizeof(blz__fd) == 64, "an entry is a cache line");

@@ -224,6 +224,17 @@ static int64_t try_and_note(struct io *io)
     return value;
 }
 
+/*
+ * The kernel has no edges of this descriptor (a memory device, a regular file), because it is
+ * always ready: the result of a try, whatever it is.
+ */
+static int64_t try_without_edges(struct io *io)
+{
+    int64_t value = try_and_note(io);
+
+    return value == -EAGAIN ? -EPERM : value;
+}
+
 /* Waits, or tries until it has a result. */
 static void arm_or_try(ready_driver *d, struct io *io)
 {
@@ -238,7 +249,7 @@ static void arm_or_try(ready_driver *d, struct io *io)
         rc = arm(d, io);
     }
     if (rc < 0)
-        blz__io_complete(&d->base, io, rc);
+        blz__io_complete(&d->base, io, rc == -EPERM ? try_without_edges(io) : rc);
 }
 
 void blz__ready_submit(blz__driver *driver, blz__op *op)

@@ -42,7 +42,8 @@ static inline bool ready_token_is_of(uint64_t token, uint32_t generation)
 typedef struct ready_kernel {
     /*
      * Registers the entry's descriptor for edges of both directions, which will carry the token. If
-     * it is ready already, that is an edge. 0 or a negative errno. [the driver's worker]
+     * it is ready already, that is an edge. 0; -EPERM: it has no edges, because it is always ready;
+     * or another negative errno. [the driver's worker]
      */
     int (*watch)(ready_driver *d, blz__fd *entry, uint64_t token);
     /* The reverse. Edges that have been fetched may still be reported. [any thread] */

@@ -3,11 +3,14 @@
  * The io_uring backend: a ring a worker, which only that worker's thread ever enters, and an epoll
  * set beside it.
  *
- * Sockets are read and written by system calls when they are ready, which the set says, as in the
- * epoll backend. That is what costs least: a request to receive that waits has to arm a poll for
- * each message, while a descriptor is registered with the set once; and what a worker's tasks send
- * goes out in one batch either way (send_batch.c). docs/performance.md has the figures. Everything
- * else goes through the ring: connecting, descriptors that are no sockets, foreign ones.
+ * The ring carries out what the set is no help with: operations of files, which are never ready or
+ * not, and connects, of which a Unix socket gives no event while the listener's queue is full.
+ *
+ * All other descriptors are read and written by system calls when they are ready, which the set
+ * says, as in the epoll backend. That is what costs least: a request that waits in the ring has to
+ * arm a poll for each message, while a descriptor is registered with the set once; and what a
+ * worker's tasks send goes out in one batch either way (send_batch.c). docs/performance.md and
+ * docs/design/io.md have the figures.
  *
  * The worker sleeps in the set. The ring signals the wake-up's eventfd, which is in the set, when
  * a completion arrives. One mode makes that reliable on every kernel, COOP_TASKRUN: the kernel
@@ -304,7 +307,6 @@ const blz__driver_ops blz__uring_driver = {
     .fd = blz__epoll_set_fd,
     .has_pending = uring_has_pending,
     .unregister_fd = blz__ready_unregister_fd,
-    .flush_cancels = blz__uring_flush_cancels,
     .files = true,
-    .try_first = ((1u << IO_KINDS) - 1) & ~(1u << IO_CONNECT | 1u << IO_POLL),
+    .try_first = ((1u << IO_KINDS) - 1) & ~(1u << IO_CONNECT),
 };

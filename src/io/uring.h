@@ -8,7 +8,7 @@
 #include <liburing.h>
 
 struct uring_driver {
-    epoll_set set; /* first: for sockets, and where the worker sleeps */
+    epoll_set set; /* first: for what is waited for, and where the worker sleeps */
     struct io_uring ring;
     uint64_t thread;             /* that uses the ring; 0: none so far */
     uint64_t in_flight;          /* completions to come, cancel requests included */
@@ -37,23 +37,9 @@ void blz__uring_bind(struct uring_driver *d);
 
 /* ---- uring_submit.c [owner] ---- */
 
-/* These are the driver's submit, cancel and flush_cancels. */
+/* These are the driver's submit and cancel. */
 void blz__uring_submit(blz__driver *driver, blz__op *op);
 void blz__uring_cancel(blz__driver *driver, blz__op *op);
-void blz__uring_flush_cancels(blz__driver *driver);
-
-/* NULL: the queue is full, and the kernel takes no more until completions have been reaped. */
-struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d);
-
-/* Asks the kernel to end a request, if need be later; the answer is an event of the operation. */
-void blz__uring_queue_cancel(struct uring_driver *d, struct io *io);
-
-/* Has the request made again, or one to poll; if there is no room, later. */
-void blz__uring_submit_again(struct uring_driver *d, struct io *io);
-void blz__uring_submit_poll(struct uring_driver *d, struct io *io);
-
-/* It has its value, and is complete when its request has ended, which is asked for. */
-void blz__uring_save_result(struct uring_driver *d, struct io *io);
 
 /* Its request has ended: nothing more is to be asked for. */
 void blz__uring_has_ended(struct uring_driver *d, struct io *io);
@@ -65,14 +51,6 @@ void blz__uring_submit_overflow(struct uring_driver *d);
 
 /* Reports the completions that are there; false: there were none. */
 bool blz__uring_reap(struct uring_driver *d);
-
-/* ---- uring_poll.c [owner] ---- */
-
-void blz__uring_prep_poll(struct io_uring_sqe *sqe, struct io *io);
-
-/* The last completion of a request to poll, and one that is not the last. */
-void blz__uring_polled(struct uring_driver *d, struct io *io, int res);
-void blz__uring_note_change(struct uring_driver *d, struct io *io, int res);
 
 /* ---- uring_file.c [owner] ---- */
 

@@ -4,23 +4,24 @@
  * Entries are prepared when operations are submitted, and go to the kernel in one batch when the
  * worker next looks at its driver.
  *
- * `user_data` is the operation, which owns its memory until the completion without F_MORE has been
- * seen. The lowest bit marks the completion of a cancel request, which is counted as an event of
- * its own: as long as it is outstanding the operation is not ready, so it cannot be reused under
- * it.
+ * `user_data` is the operation, which owns its memory until its completion has been seen. The
+ * lowest bit marks the completion of a cancel request, which is counted as an event of its own: as
+ * long as it is outstanding the operation is not ready, so it cannot be reused under it.
  *
- * Kinds that the ring does not know, or knows in a way that we cannot use (anything written to a
- * pipe would raise SIGPIPE), wait for readiness in the ring and are then attempted.
+ * The ring carries out operations of files, and connects. All other operations wait in the epoll
+ * set. A connect that the ring was interrupted in goes on by itself, and waits in the set as well.
  */
 #include "io/uring.h"
 
+#include "base/assert.h"
 #include "system/address.h"
 
 #include <errno.h>
 
 /* ---- entries ---- */
 
-struct io_uring_sqe *blz__uring_sqe(struct uring_driver *d)
+/* NULL: the queue is full, and the kernel takes no more until completions have been reaped. */
+static struct io_uring_sqe *next_sqe(struct uring_driver *d)
 {
     struct io_uring_sqe *sqe;
 
@@ -40,42 +41,26 @@ static void prep_connect(struct io_uring_sqe *sqe, int fd, const blz_addr *addr)
     io_uring_prep_connect(sqe, fd, blz__address_to_system(addr), addr->len);
 }
 
-static void prep(struct io_uring_sqe *sqe, struct io *io)
+static void prep(struct io_uring_sqe *sqe, const struct io *io)
 {
-    int fd = io->fd->fd;
-
-    switch (io->op.kind) {
-    case IO_READ:
-        io_uring_prep_read(sqe, fd, io->bytes.buf, (unsigned)io_clamp(io->bytes.len), (uint64_t)-1);
-        break;
-    case IO_READV:
-        io_uring_prep_readv(sqe, fd, io_iovec(io->pieces.iov), (unsigned)io->pieces.count,
-                            (uint64_t)-1);
-        break;
-    case IO_CONNECT:
-        prep_connect(sqe, fd, io->connect.addr);
-        break;
-    case IO_FILE_READ:
-    case IO_FILE_WRITE:
-    case IO_FILE_READV:
-    case IO_FILE_WRITEV:
-    case IO_FILE_SYNC:
+    if (io->op.kind == IO_CONNECT)
+        prep_connect(sqe, io->fd->fd, io->connect.addr);
+    else
         blz__uring_prep_file(sqe, io);
-        break;
-    default:
-        blz__uring_prep_poll(sqe, io);
-        break;
-    }
 }
 
 /* ---- submitting ---- */
 
-/* What the set is for. The answer does not change while the operation is in flight. */
+/*
+ * Whether the operation waits in the set. For all kinds but a connect the answer does not change
+ * while the operation is in flight, so any worker may ask. A connect is known to one worker only:
+ * its socket is new, and its home is the worker that submitted it.
+ */
 static bool waits_in_set(const struct io *io)
 {
-    enum { IN_RING = 1u << IO_CONNECT | 1u << IO_POLL };
-
-    return (io->fd->flags & FD_SOCKET) && !(1u << io->op.kind & IN_RING);
+    if (blz_likely(io->op.kind != IO_CONNECT))
+        return !io_is_of_file(io);
+    return io->progress & IO_CONNECTING;
 }
 
 static void overflow_add(struct uring_driver *d, struct io *io)
@@ -107,29 +92,14 @@ static bool overflow_remove(struct uring_driver *d, struct io *io)
 
 static bool submit_now(struct uring_driver *d, struct io *io)
 {
-    struct io_uring_sqe *sqe = blz__uring_sqe(d);
+    struct io_uring_sqe *sqe = next_sqe(d);
 
     if (blz_unlikely(!sqe))
         return false;
-    if (io->progress & IO_POLLED)
-        blz__uring_prep_poll(sqe, io);
-    else
-        prep(sqe, io);
+    prep(sqe, io);
     io_uring_sqe_set_data(sqe, io);
     d->in_flight++;
     return true;
-}
-
-void blz__uring_submit_again(struct uring_driver *d, struct io *io)
-{
-    if (!submit_now(d, io))
-        overflow_add(d, io);
-}
-
-void blz__uring_submit_poll(struct uring_driver *d, struct io *io)
-{
-    io->progress |= IO_POLLED;
-    blz__uring_submit_again(d, io);
 }
 
 void blz__uring_submit(blz__driver *driver, blz__op *op)
@@ -137,19 +107,18 @@ void blz__uring_submit(blz__driver *driver, blz__op *op)
     struct uring_driver *d = uring_of(driver);
     struct io *io = (struct io *)op;
 
-    if (blz_likely(waits_in_set(io))) {
+    BLZ_ASSERT(!(io->progress & IO_CANCEL_QUEUED));
+    if (blz_likely(waits_in_set(io)))
         blz__ready_submit(driver, op);
-        return;
-    }
-    io->progress &= (uint8_t) ~(IO_POLLED | IO_EDGE | IO_RESULT_SAVED | IO_CANCEL_QUEUED);
-    blz__uring_submit_again(d, io);
+    else if (!submit_now(d, io))
+        overflow_add(d, io);
 }
 
 /* ---- cancelling ---- */
 
 static bool cancel_now(struct uring_driver *d, struct io *io)
 {
-    struct io_uring_sqe *sqe = blz__uring_sqe(d);
+    struct io_uring_sqe *sqe = next_sqe(d);
 
     if (blz_unlikely(!sqe))
         return false;
@@ -160,18 +129,13 @@ static bool cancel_now(struct uring_driver *d, struct io *io)
     return true;
 }
 
-void blz__uring_queue_cancel(struct uring_driver *d, struct io *io)
+/* Asks the kernel to end a request, if need be later; the answer is an event of the operation. */
+static void queue_cancel(struct uring_driver *d, struct io *io)
 {
     if (cancel_now(d, io))
         return;
     io->progress |= IO_CANCEL_QUEUED;
     overflow_add(d, io);
-}
-
-void blz__uring_save_result(struct uring_driver *d, struct io *io)
-{
-    io->progress |= IO_RESULT_SAVED;
-    blz__uring_queue_cancel(d, io);
 }
 
 void blz__uring_has_ended(struct uring_driver *d, struct io *io)
@@ -189,22 +153,10 @@ void blz__uring_cancel(blz__driver *driver, blz__op *op)
 
     if (waits_in_set(io))
         blz__ready_cancel(driver, op);
-    else if (io->progress & IO_RESULT_SAVED)
-        return; /* has its value, and is ending */
     else if (blz_unlikely(d->sq_overflow_list != NULL) && overflow_remove(d, io))
         blz__io_complete(driver, io, -ECANCELED);
     else
-        blz__uring_queue_cancel(d, io);
-}
-
-void blz__uring_flush_cancels(blz__driver *driver)
-{
-    struct uring_driver *d = uring_of(driver);
-
-    if (io_uring_sq_ready(&d->ring) == 0)
-        return;
-    stat_entry(driver);
-    io_uring_submit_and_get_events(&d->ring);
+        queue_cancel(d, io);
 }
 
 /* ---- what found the queue full ---- */

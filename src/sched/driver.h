@@ -26,9 +26,6 @@
  *   unregister_fd  the descriptor is about to be closed; drops what is known of it. Any thread,
  *                  under the lock of its entry; or by the last thread that knows it, and then
  *                  without a change of the entry's state: the home may still look at that. Or NULL.
- *   flush_cancels  carries out the cancellations asked for so far: when it returns, the kernel
- *                  holds nothing any more on behalf of the operations concerned. Or NULL: the
- *                  kernel never holds anything.
  */
 #ifndef BLZ_SCHED_DRIVER_H
 #define BLZ_SCHED_DRIVER_H
@@ -54,7 +51,6 @@ typedef struct blz__driver_ops {
     int (*fd)(blz__driver *driver);
     bool (*has_pending)(const blz__driver *driver);
     void (*unregister_fd)(blz__driver *driver, struct blz__fd *entry);
-    void (*flush_cancels)(blz__driver *driver);
     uint32_t try_first; /* kinds of operations that are tried before they are submitted, as bits */
     bool nonblocking;   /* wants descriptors in non-blocking mode */
     bool files;         /* takes operations of files; others leave them to the blocking pool */

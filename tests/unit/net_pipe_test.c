@@ -242,6 +242,27 @@ ON_EACH_BACKEND(a_fifo_has_a_life_after_its_last_writer)
 
 /* ---- what can be taken over ---- */
 
+/* An epoll set takes no such device. */
+ON_EACH_BACKEND(a_device_that_is_always_ready_is_read_and_written)
+{
+    blz_rt *rt = turning_rt(backend);
+    int fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
+    char buf[4] = "abcd";
+    blz_iovec piece = {buf, 3};
+    blz_pipe zero;
+    blz_io io = {0};
+
+    assert_int_equal(blz_pipe_from_fd(&zero, fd, rt), 0);
+    assert_int_equal(AWAIT(rt, blz_pipe_read(&io, &zero, buf, 4)), 4);
+    assert_memory_equal(buf, "\0\0\0\0", 4);
+    assert_int_equal(AWAIT(rt, blz_pipe_ready(&io, &zero, BLZ_READABLE)), BLZ_READABLE);
+    assert_int_equal(AWAIT(rt, blz_pipe_write_all(&io, &zero, "abcd", 4)), 4);
+    assert_int_equal(AWAIT(rt, blz_pipe_writev(&io, &zero, &piece, 1)), 3);
+    assert_int_equal(AWAIT(rt, blz_pipe_read_exact(&io, &zero, buf, 4)), 4);
+    assert_int_equal(blz_pipe_close(&zero), 0);
+    free_rt(rt);
+}
+
 ON_EACH_BACKEND(a_terminal_is_read_line_by_line)
 {
     blz_rt *rt = turning_rt(backend);
@@ -296,6 +317,7 @@ int main(void)
         TEST(descriptors_from_elsewhere_work_in_both_modes_and_keep_theirs),
         TEST(busy_cancelled_and_closed),
         TEST(a_fifo_has_a_life_after_its_last_writer),
+        TEST(a_device_that_is_always_ready_is_read_and_written),
         TEST(a_terminal_is_read_line_by_line),
         TEST(files_are_refused_and_capacities_set),
     };
