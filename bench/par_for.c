@@ -67,7 +67,7 @@ static void measure_u64(blz_par *par, void *arg)
     uint64_t sum;
 
     bench_start(s->run);
-    bench_check(add_u64(par, s->run->n, s->u64, &sum, NULL), "sum");
+    bench_check(add_u64(par, &sum, s->run->n, s->u64, NULL), "sum");
     bench_stop(s->run);
     sink = sum;
 }
@@ -78,7 +78,7 @@ static void measure_f64(blz_par *par, void *arg)
     double sum;
 
     bench_start(s->run);
-    bench_check(add_f64(par, s->run->n, s->f64, &sum, NULL), "sum");
+    bench_check(add_f64(par, &sum, s->run->n, s->f64, NULL), "sum");
     bench_stop(s->run);
     sink = (uint64_t)sum;
 }
@@ -89,7 +89,7 @@ static void measure_f64_deterministic(blz_par *par, void *arg)
     double sum;
 
     bench_start(s->run);
-    bench_check(add_f64_deterministic(par, s->run->n, s->f64, &sum, NULL), "sum");
+    bench_check(add_f64_deterministic(par, &sum, s->run->n, s->f64, NULL), "sum");
     bench_stop(s->run);
     sink = (uint64_t)sum;
 }
@@ -142,7 +142,7 @@ static void measure_hashes(blz_par *par, void *arg)
     uint64_t sum;
 
     bench_start(run);
-    bench_check(add_hashes(par, run->n, run, &sum, NULL), "sum");
+    bench_check(add_hashes(par, &sum, run->n, run, NULL), "sum");
     bench_stop(run);
     sink = sum;
 }

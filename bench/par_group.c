@@ -134,8 +134,8 @@ BLZ_PAR_DEFINE_REDUCE_BY_KEY(total, uint64_t, uint64_t, x, a == b, u + v)
 
 static void total_parallel(blz_par *par, struct data *d)
 {
-    bench_check(total_reduce_by_key(par, d->keys, d->values, d->n, d->out_keys, d->out_values,
-                                    &d->nr, NULL, NULL),
+    bench_check(total_reduce_by_key(par, d->out_keys, d->out_values, &d->nr, d->keys, d->values,
+                                    d->n, NULL, NULL),
                 "reduce");
 }
 
@@ -176,8 +176,8 @@ BLZ_PAR_DEFINE_GROUP(number, uint64_t, x, a == b)
 
 static void group_parallel(blz_par *par, struct data *d)
 {
-    bench_check(number_group(par, d->keys, d->n, d->ids, d->firsts, &d->nr, NULL, NULL), "group");
-    bench_check(blz_par_group_order(par, d->ids, d->n, d->nr, d->offsets, d->order, NULL), "order");
+    bench_check(number_group(par, d->ids, d->firsts, &d->nr, d->keys, d->n, NULL, NULL), "group");
+    bench_check(blz_par_group_order(par, d->offsets, d->order, d->ids, d->n, d->nr, NULL), "order");
 }
 
 static void group_plain(blz_par *par, struct data *d)

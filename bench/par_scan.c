@@ -77,7 +77,7 @@ BLZ_PAR_DEFINE_SCAN(sum, uint64_t, a + b)
 
 static void scan_parallel(blz_par *par, struct data *d)
 {
-    bench_check(sum_inclusive(par, d->in, d->n, d->out, NULL, NULL), "scan");
+    bench_check(sum_inclusive(par, d->out, d->in, d->n, NULL, NULL), "scan");
 }
 
 static void scan_plain(blz_par *par, struct data *d)
@@ -105,7 +105,7 @@ BLZ_PAR_DEFINE_FILTER(even, uint64_t, x % 2 == 0)
 
 static void filter_parallel(blz_par *par, struct data *d)
 {
-    bench_check(even_filter(par, d->in, d->n, d->out, &d->nr, NULL, NULL), "filter");
+    bench_check(even_filter(par, d->out, &d->nr, d->in, d->n, NULL, NULL), "filter");
 }
 
 /* Without a branch, which is the fastest for such numbers. */
@@ -138,7 +138,7 @@ BLZ_PAR_DEFINE_HISTOGRAM(many, uint64_t, x % BUCKETS)
 
 static void histogram_parallel(blz_par *par, struct data *d)
 {
-    bench_check(byte_histogram(par, (uint8_t *)d->in, d->n, d->counts, 256, NULL, NULL), "bytes");
+    bench_check(byte_histogram(par, d->counts, 256, (uint8_t *)d->in, d->n, NULL, NULL), "bytes");
 }
 
 static void histogram_plain(blz_par *par, struct data *d)
@@ -153,7 +153,7 @@ static void histogram_plain(blz_par *par, struct data *d)
 
 static void histogram_many_parallel(blz_par *par, struct data *d)
 {
-    bench_check(many_histogram(par, d->in, d->n, d->counts, BUCKETS, NULL, NULL), "many");
+    bench_check(many_histogram(par, d->counts, BUCKETS, d->in, d->n, NULL, NULL), "many");
 }
 
 static void histogram_many_plain(blz_par *par, struct data *d)

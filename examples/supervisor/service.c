@@ -89,8 +89,8 @@ static int64_t begin_life(struct life *self)
     snprintf(capture.name, sizeof capture.name, "%s | ", name);
     capture.pipe = self->child.out;
     capture.blz_frame.ops = &capture_ops;
-    rc = blz_spawn(&(blz_spawn_args){.handle = &self->output, .name = "output"}, &capture,
-                   sizeof capture);
+    rc = blz_spawn(&capture, sizeof capture,
+                   &(blz_spawn_args){.handle = &self->output, .name = "output"});
     if (rc == 0)
         self->child.out = (blz_pipe){NULL, 0}; /* is that one's now */
     return rc;

@@ -283,10 +283,10 @@
     blz_spawn_here_(&(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn), \
                     (handle), BLZ_SITE_(fn, ))
 #define BLZ_SPAWN_(args, fn, ...) \
-    blz_spawn((args), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn))
-#define BLZ_RUN_(options, fn, ...)                                                                 \
-    blz_run((options), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn), \
-            BLZ_SITE_(fn, ))
+    blz_spawn(&(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn), (args))
+#define BLZ_RUN_(options, fn, ...)                                                      \
+    blz_run(&(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn), \
+            BLZ_SITE_(fn, ), (options))
 #define BLZ_BLOCK_ON_(rt, fn, ...)                                                                 \
     blz_block_on((rt), &(struct fn){.blz_frame.ops = &fn##_ops, __VA_ARGS__}, BLZ_FRAME_SIZE_(fn), \
                  BLZ_SITE_(fn, ))

@@ -143,8 +143,8 @@ BLZ_API BLZ_NODISCARD blz_future *blz_reader_skip_until(blz_reader *reader, char
  * there are none any more. -EMSGSIZE: there would be more than `max` bytes in *out; so many are
  * there then. -ENOMEM. Free it with blz_bytes_free in any case. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_until(blz_reader *reader, char delimiter,
-                                                        blz_bytes *out, size_t max);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_until(blz_reader *reader, blz_bytes *out,
+                                                        size_t max, char delimiter);
 
 /*
  * Appends to *out all that comes up to the end: the number of bytes. -EMSGSIZE: there would be more
@@ -158,8 +158,8 @@ BLZ_API BLZ_NODISCARD blz_future *blz_reader_read_to_end(blz_reader *reader, blz
  * Awaits the next record (blitz/codec.h): 1 and *record; 0: the end, behind the last one. Errors
  * are the codec's; -ENOBUFS: the buffer is smaller than blz_codec_room. [task]
  */
-BLZ_API BLZ_NODISCARD blz_future *blz_reader_record(blz_reader *reader, blz_codec *codec,
-                                                    blz_view *record);
+BLZ_API BLZ_NODISCARD blz_future *blz_reader_record(blz_reader *reader, blz_view *record,
+                                                    blz_codec *codec);
 
 /*
  * The reader as a stream, which reads what is in the buffer and then on. Writing goes to the

@@ -215,8 +215,8 @@ static inline int blz_sender_closed_wait(const blz_sender *tx)
  * or other senders wait; -EPIPE: the channel is closed; -EINVAL: a count of 0, or more than the
  * capacity; -ENOTSUP: the channel is unbounded and needs no permits. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_sender_try_reserve(const blz_sender *tx, uint32_t count,
-                                                 blz_permit *permit);
+BLZ_API BLZ_NODISCARD int blz_sender_try_reserve(const blz_sender *tx, blz_permit *permit,
+                                                 uint32_t count);
 
 /*
  * Awaits room for `count` messages: 0 and *permit; -EPIPE: the channel is closed; -EINVAL: a count
@@ -225,17 +225,17 @@ BLZ_API BLZ_NODISCARD int blz_sender_try_reserve(const blz_sender *tx, uint32_t 
  * is no permit. [task]
  */
 BLZ_API BLZ_NODISCARD blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx,
-                                                     uint32_t count, blz_permit *permit);
+                                                     blz_permit *permit, uint32_t count);
 
 /*
  * Blocks this thread until it has room for `count` messages: 0 and *permit; -EPIPE: the channel is
  * closed; -EINVAL: a count of 0, or more than the capacity; -ENOTSUP: the channel is unbounded;
  * -EDEADLK on a worker. [any thread but a worker]
  */
-static inline int blz_sender_reserve_wait(const blz_sender *tx, uint32_t count, blz_permit *permit)
+static inline int blz_sender_reserve_wait(const blz_sender *tx, blz_permit *permit, uint32_t count)
 {
     blz_channel_op op;
-    return (int)blz_wait(blz_sender_reserve(&op, tx, count, permit));
+    return (int)blz_wait(blz_sender_reserve(&op, tx, permit, count));
 }
 
 /*

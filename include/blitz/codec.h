@@ -7,7 +7,7 @@
  *     blz_cut cut;
  *     int rc = blz_codec_lines(&codec, &(blz_lines_options){.max = 4000});
  *     ...                                             // buf holds `len` bytes of the stream
- *     while ((rc = blz_codec_decode(&codec, buf, len, &cut)) == 1) {
+ *     while ((rc = blz_codec_decode(&codec, &cut, buf, len)) == 1) {
  *         use_line(buf + cut.at, cut.len);            // in place: nothing is copied
  *         buf += cut.used;
  *         len -= cut.used;
@@ -126,14 +126,14 @@ typedef struct blz_cut {
  * Mind `used` whatever the result. After an error, other than one that is skipped, every further
  * call gives that error again.
  */
-BLZ_API int blz_codec_decode(blz_codec *codec, const void *data, size_t len, blz_cut *cut);
+BLZ_API int blz_codec_decode(blz_codec *codec, blz_cut *cut, const void *data, size_t len);
 
 /*
  * Looks at the bytes that decode has left at the end of the stream. 1: a last record, a line
  * without its end say; 0: there is none; -ENODATA: the end came within a record; and the errors of
  * blz_codec_decode.
  */
-BLZ_API int blz_codec_finish(blz_codec *codec, const void *data, size_t len, blz_cut *cut);
+BLZ_API int blz_codec_finish(blz_codec *codec, blz_cut *cut, const void *data, size_t len);
 
 /*
  * How many bytes there must be, those included that have been given and not used, before decode can
@@ -166,8 +166,8 @@ typedef struct blz_envelope {
  *     -EINVAL     no such record can be: it has the delimiter within or across its end; a line ends
  *                 in a CR; it is shorter than the adjustment
  */
-BLZ_API BLZ_NODISCARD int blz_codec_encode(const blz_codec *codec, const void *prefix,
-                                           const void *payload, size_t len, blz_envelope *envelope);
+BLZ_API BLZ_NODISCARD int blz_codec_encode(const blz_codec *codec, blz_envelope *envelope,
+                                           const void *prefix, const void *payload, size_t len);
 
 BLZ_END_DECLS
 #endif

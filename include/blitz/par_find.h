@@ -4,10 +4,10 @@
  *
  *     BLZ_PAR_DEFINE_PREDICATE(is_zero, const int, v, i, v[i] == 0)
  *
- *     rc = is_zero_find_first(par, n, v, &index, NULL);     // in a computation, see par.h
+ *     rc = is_zero_find_first(par, &index, n, v, NULL);     // in a computation, see par.h
  *     if (rc == 0 && index < n)
  *         ...                                               // found
- *     rc = is_zero_count(par, n, v, &zeros, NULL);
+ *     rc = is_zero_count(par, &zeros, n, v, NULL);
  *
  * A search ends as soon as its answer is known: no thread begins to look behind the first match
  * that was found, in front of the last one, or anywhere once any is known.
@@ -35,54 +35,57 @@ typedef enum blz_par_which {
  * The index of the first, the last or any i below n for which the predicate holds; n if there is
  * none. 0, or the error of the cancellation; then the index is n. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_find(blz_par *par, size_t n, blz_par_which which,
-                                       blz_par_predicate_fn predicate, void *arg, size_t *index,
+BLZ_API BLZ_NODISCARD int blz_par_find(blz_par *par, size_t *index, size_t n, blz_par_which which,
+                                       blz_par_predicate_fn predicate, void *arg,
                                        const blz_par_options *options);
 
 /*
  * Finds the lowest i below n for which the predicate holds: 0 and *index, which is n if there is
  * none. [in a computation]
  */
-static inline BLZ_NODISCARD int blz_par_find_first(blz_par *par, size_t n,
+static inline BLZ_NODISCARD int blz_par_find_first(blz_par *par, size_t *index, size_t n,
                                                    blz_par_predicate_fn predicate, void *arg,
-                                                   size_t *index, const blz_par_options *options)
+                                                   const blz_par_options *options)
 {
-    return blz_par_find(par, n, BLZ_PAR_FIRST, predicate, arg, index, options);
+    return blz_par_find(par, index, n, BLZ_PAR_FIRST, predicate, arg, options);
 }
 
 /*
  * Finds the highest i below n for which the predicate holds: 0 and *index, which is n if there is
  * none. [in a computation]
  */
-static inline BLZ_NODISCARD int blz_par_find_last(blz_par *par, size_t n,
+static inline BLZ_NODISCARD int blz_par_find_last(blz_par *par, size_t *index, size_t n,
                                                   blz_par_predicate_fn predicate, void *arg,
-                                                  size_t *index, const blz_par_options *options)
+                                                  const blz_par_options *options)
 {
-    return blz_par_find(par, n, BLZ_PAR_LAST, predicate, arg, index, options);
+    return blz_par_find(par, index, n, BLZ_PAR_LAST, predicate, arg, options);
 }
 
 /*
  * Finds any i below n for which the predicate holds: 0 and *index, which is n if there is none. It
  * need not be the same each time. [in a computation]
  */
-static inline BLZ_NODISCARD int blz_par_find_any(blz_par *par, size_t n,
+static inline BLZ_NODISCARD int blz_par_find_any(blz_par *par, size_t *index, size_t n,
                                                  blz_par_predicate_fn predicate, void *arg,
-                                                 size_t *index, const blz_par_options *options)
+                                                 const blz_par_options *options)
 {
-    return blz_par_find(par, n, BLZ_PAR_ANY, predicate, arg, index, options);
+    return blz_par_find(par, index, n, BLZ_PAR_ANY, predicate, arg, options);
 }
 
 /* Whether the predicate holds for one index at least: 0 and *result. [in a computation] */
-BLZ_API BLZ_NODISCARD int blz_par_any(blz_par *par, size_t n, blz_par_predicate_fn predicate,
-                                      void *arg, bool *result, const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_any(blz_par *par, bool *result, size_t n,
+                                      blz_par_predicate_fn predicate, void *arg,
+                                      const blz_par_options *options);
 
 /* Whether the predicate holds for all indices: 0 and *result. [in a computation] */
-BLZ_API BLZ_NODISCARD int blz_par_all(blz_par *par, size_t n, blz_par_predicate_fn predicate,
-                                      void *arg, bool *result, const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_all(blz_par *par, bool *result, size_t n,
+                                      blz_par_predicate_fn predicate, void *arg,
+                                      const blz_par_options *options);
 
 /* For how many indices the predicate holds: 0 and *result. [in a computation] */
-BLZ_API BLZ_NODISCARD int blz_par_count(blz_par *par, size_t n, blz_par_predicate_fn predicate,
-                                        void *arg, size_t *result, const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_count(blz_par *par, size_t *result, size_t n,
+                                        blz_par_predicate_fn predicate, void *arg,
+                                        const blz_par_options *options);
 
 /* ---- over ranges ---- */
 
@@ -96,15 +99,15 @@ typedef size_t (*blz_par_search_fn)(size_t begin, size_t end, bool from_the_back
  * Finds the first, the last or any match, by a function that looks through ranges: 0 and *index,
  * which is n if there is none. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which which,
-                                          blz_par_search_fn search_block, void *arg, size_t *index,
-                                          const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t *index, size_t n,
+                                          blz_par_which which, blz_par_search_fn search_block,
+                                          void *arg, const blz_par_options *options);
 
 /* ---- inlined ---- */
 
 /*
- * A condition on ctx and i: defines name_find_first, name_find_last, name_find_any(par, n, ctx,
- * index, options), name_any, name_all(par, n, ctx, result, options) and name_count.
+ * A condition on ctx and i: defines name_find_first, name_find_last, name_find_any(par, index, n,
+ * ctx, options), name_any, name_all(par, result, n, ctx, options) and name_count.
  */
 #define BLZ_PAR_DEFINE_PREDICATE(name, type, ctx, i, ...)                                         \
     BLZ_PAR_DEFINED_ bool name##_holds_(type *ctx, size_t i)                                      \
@@ -118,21 +121,21 @@ BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which 
     BLZ_PAR_DEFINE_FIND_(name, first, BLZ_PAR_FIRST, type)                                        \
     BLZ_PAR_DEFINE_FIND_(name, last, BLZ_PAR_LAST, type)                                          \
     BLZ_PAR_DEFINE_FIND_(name, any, BLZ_PAR_ANY, type)                                            \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_any(blz_par *par_, size_t n_, type *ctx_,           \
-                                                  bool *result_, const blz_par_options *options_) \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_any(blz_par *par_, bool *result_, size_t n_,        \
+                                                  type *ctx_, const blz_par_options *options_)    \
     {                                                                                             \
         size_t index_;                                                                            \
-        int rc_ = name##_find_any(par_, n_, ctx_, &index_, options_);                             \
+        int rc_ = name##_find_any(par_, &index_, n_, ctx_, options_);                             \
                                                                                                   \
         *result_ = index_ < n_;                                                                   \
         return rc_;                                                                               \
     }                                                                                             \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_all(blz_par *par_, size_t n_, type *ctx_,           \
-                                                  bool *result_, const blz_par_options *options_) \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_all(blz_par *par_, bool *result_, size_t n_,        \
+                                                  type *ctx_, const blz_par_options *options_)    \
     {                                                                                             \
         size_t index_;                                                                            \
-        int rc_ = blz_par_find_by(par_, n_, BLZ_PAR_ANY, name##_not_scan_,                        \
-                                  (void *)(uintptr_t)ctx_, &index_, options_);                    \
+        int rc_ = blz_par_find_by(par_, &index_, n_, BLZ_PAR_ANY, name##_not_scan_,               \
+                                  (void *)(uintptr_t)ctx_, options_);                             \
                                                                                                   \
         *result_ = index_ == n_;                                                                  \
         return rc_;                                                                               \
@@ -157,13 +160,13 @@ BLZ_API BLZ_NODISCARD int blz_par_find_by(blz_par *par, size_t n, blz_par_which 
         return end_;                                                                             \
     }
 
-#define BLZ_PAR_DEFINE_FIND_(name, suffix, which, type)                                           \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_find_##suffix(blz_par *par_, size_t n_, type *ctx_, \
-                                                            size_t *index_,                       \
-                                                            const blz_par_options *options_)      \
-    {                                                                                             \
-        return blz_par_find_by(par_, n_, which, name##_scan_, (void *)(uintptr_t)ctx_, index_,    \
-                               options_);                                                         \
+#define BLZ_PAR_DEFINE_FIND_(name, suffix, which, type)                                        \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_find_##suffix(blz_par *par_, size_t *index_,     \
+                                                            size_t n_, type *ctx_,             \
+                                                            const blz_par_options *options_)   \
+    {                                                                                          \
+        return blz_par_find_by(par_, index_, n_, which, name##_scan_, (void *)(uintptr_t)ctx_, \
+                               options_);                                                      \
     }
 
 BLZ_END_DECLS

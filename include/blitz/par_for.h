@@ -152,6 +152,9 @@ BLZ_API BLZ_NODISCARD int blz_par_for_2d(blz_par *par, size_t rows, size_t cols,
 
 /* ---- arrays ---- */
 
+/* Compares: negative: *a comes before *b; positive: after it; 0: either. */
+typedef int (*blz_par_compare_fn)(const void *a, const void *b, void *arg);
+
 /* Makes *out of *in. 0, or a negative error, which ends the loop. */
 typedef int (*blz_par_map_fn)(void *out, const void *in, void *arg);
 

@@ -9,8 +9,8 @@
  *     BLZ_PAR_DEFINE_GROUP(words, struct word, hash_word(&x), same_word(&a, &b))
  *     BLZ_PAR_DEFINE_REDUCE_BY_KEY(totals, uint32_t, double, x, a == b, u + v)
  *
- *     rc = words_group(par, text, n, ids, firsts, &nr, NULL, NULL);     // in a computation
- *     rc = blz_par_group_order(par, ids, n, nr, offsets, order, NULL);
+ *     rc = words_group(par, ids, firsts, &nr, text, n, NULL, NULL);     // in a computation
+ *     rc = blz_par_group_order(par, offsets, order, ids, n, nr, NULL);
  *     // group g: text[order[k]] for offsets[g] <= k < offsets[g + 1], as they came
  *
  * Groups are in the order in which their first elements come, and elements in their groups in the
@@ -37,10 +37,10 @@ BLZ_BEGIN_DECLS
  * ones (for integers x will do: it is mixed before it is used); equal says whether a and b are the
  * same. Defines
  *
- *     int name_group(blz_par *par, const type *in, size_t n, uint32_t *ids, size_t *firsts,
- *                    size_t *nr, void *arg, const blz_par_options *options);
+ *     int name_group(blz_par *par, uint32_t *ids, size_t *firsts, size_t *nr, const type *in,
+ *                    size_t n, void *arg, const blz_par_options *options);
  *
- *     int name_distinct(blz_par *par, const type *in, size_t n, type *out, size_t *nr, void *arg,
+ *     int name_distinct(blz_par *par, type *out, size_t *nr, const type *in, size_t n, void *arg,
  *                       const blz_par_options *options);
  *
  * group: *nr is the number of groups, ids[i] (unless ids is NULL) the number of the group of
@@ -48,44 +48,44 @@ BLZ_BEGIN_DECLS
  * the first element of each group. firsts and out must have room for what they get (n is always
  * enough). -E2BIG: more groups than 2^32 - 1. [in a computation]
  */
-#define BLZ_PAR_DEFINE_GROUP(name, type, hash, equal)                                          \
-    BLZ_PAR_GROUP_KERNELS_(name, type, hash, equal)                                            \
-                                                                                               \
-    BLZ_PAR_DEFINED_ void name##_emit_(size_t group, size_t first, const void *sum,            \
-                                       void *argument)                                         \
-    {                                                                                          \
-        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;            \
-                                                                                               \
-        (void)sum;                                                                             \
-        ((type *)s->out)[group] = ((const type *)s->in)[first];                                \
-    }                                                                                          \
-                                                                                               \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_group(blz_par *par, const type *in, size_t n,    \
-                                                    uint32_t *ids, size_t *firsts, size_t *nr, \
-                                                    void *arg, const blz_par_options *options) \
-    {                                                                                          \
-        struct blz_par_arrays_ arrays = {in, firsts, NULL, n, arg};                            \
-        struct blz_par_grouping_ grouping = {&arrays,                                          \
-                                             name##_number_,                                   \
-                                             name##_same_,                                     \
-                                             firsts ? blz_par_emit_first_ : NULL,              \
-                                             NULL,                                             \
-                                             NULL,                                             \
-                                             0,                                                \
-                                             ids};                                             \
-                                                                                               \
-        return blz_par_group_(par, &grouping, nr, options);                                    \
-    }                                                                                          \
-                                                                                               \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_distinct(blz_par *par, const type *in, size_t n, \
-                                                       type *out, size_t *nr, void *arg,       \
-                                                       const blz_par_options *options)         \
-    {                                                                                          \
-        struct blz_par_arrays_ arrays = {in, out, NULL, n, arg};                               \
-        struct blz_par_grouping_ grouping = {                                                  \
-            &arrays, name##_number_, name##_same_, name##_emit_, NULL, NULL, 0, NULL};         \
-                                                                                               \
-        return blz_par_group_(par, &grouping, nr, options);                                    \
+#define BLZ_PAR_DEFINE_GROUP(name, type, hash, equal)                                            \
+    BLZ_PAR_GROUP_KERNELS_(name, type, hash, equal)                                              \
+                                                                                                 \
+    BLZ_PAR_DEFINED_ void name##_emit_(size_t group, size_t first, const void *sum,              \
+                                       void *argument)                                           \
+    {                                                                                            \
+        const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;              \
+                                                                                                 \
+        (void)sum;                                                                               \
+        ((type *)s->out)[group] = ((const type *)s->in)[first];                                  \
+    }                                                                                            \
+                                                                                                 \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_group(blz_par *par, uint32_t *ids, size_t *firsts, \
+                                                    size_t *nr, const type *in, size_t n,        \
+                                                    void *arg, const blz_par_options *options)   \
+    {                                                                                            \
+        struct blz_par_arrays_ arrays = {in, firsts, NULL, n, arg};                              \
+        struct blz_par_grouping_ grouping = {&arrays,                                            \
+                                             name##_number_,                                     \
+                                             name##_same_,                                       \
+                                             firsts ? blz_par_emit_first_ : NULL,                \
+                                             NULL,                                               \
+                                             NULL,                                               \
+                                             0,                                                  \
+                                             ids};                                               \
+                                                                                                 \
+        return blz_par_group_(par, &grouping, nr, options);                                      \
+    }                                                                                            \
+                                                                                                 \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_distinct(blz_par *par, type *out, size_t *nr,      \
+                                                       const type *in, size_t n, void *arg,      \
+                                                       const blz_par_options *options)           \
+    {                                                                                            \
+        struct blz_par_arrays_ arrays = {in, out, NULL, n, arg};                                 \
+        struct blz_par_grouping_ grouping = {                                                    \
+            &arrays, name##_number_, name##_same_, name##_emit_, NULL, NULL, 0, NULL};           \
+                                                                                                 \
+        return blz_par_group_(par, &grouping, nr, options);                                      \
     }
 
 /* A number that is the same for equal elements, and whether two are equal. */
@@ -96,17 +96,17 @@ typedef bool (*blz_par_same_fn)(const void *a, const void *b, void *arg);
  * Numbers the groups of equal elements, of `size` bytes each: ids[i] is the group of in[i],
  * firsts[g] the index of the first element of group g, *nr the number of groups. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_group(blz_par *par, const void *in, size_t n, size_t size,
-                                        uint32_t *ids, size_t *firsts, size_t *nr,
-                                        blz_par_hash_fn hash, blz_par_same_fn same, void *arg,
+BLZ_API BLZ_NODISCARD int blz_par_group(blz_par *par, uint32_t *ids, size_t *firsts, size_t *nr,
+                                        const void *in, size_t n, size_t size, blz_par_hash_fn hash,
+                                        blz_par_same_fn same, void *arg,
                                         const blz_par_options *options);
 
 /*
  * Copies the first of each group of equal elements, of `size` bytes each, to out, in the order in
  * which they come; *nr is their number. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_distinct(blz_par *par, const void *in, size_t n, size_t size,
-                                           void *out, size_t *nr, blz_par_hash_fn hash,
+BLZ_API BLZ_NODISCARD int blz_par_distinct(blz_par *par, void *out, size_t *nr, const void *in,
+                                           size_t n, size_t size, blz_par_hash_fn hash,
                                            blz_par_same_fn same, void *arg,
                                            const blz_par_options *options);
 
@@ -116,8 +116,8 @@ BLZ_API BLZ_NODISCARD int blz_par_distinct(blz_par *par, const void *in, size_t 
  * order for n. -ERANGE: an id is not below nr; so without groups (nr = 0) there may be no elements.
  * [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, const uint32_t *ids, size_t n,
-                                              size_t nr, size_t *offsets, size_t *order,
+BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, size_t *offsets, size_t *order,
+                                              const uint32_t *ids, size_t n, size_t nr,
                                               const blz_par_options *options);
 
 /* ---- reduction by key ---- */
@@ -126,8 +126,8 @@ BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, const uint32_t *ids,
  * BLZ_PAR_DEFINE_REDUCE_BY_KEY(name, key_type, value_type, hash, equal, operation): hash and equal
  * are of keys, as above; the operation puts values u and v together, and is associative. Defines
  *
- *     int name_reduce_by_key(blz_par *par, const key_type *keys, const value_type *values,
- *                            size_t n, key_type *out_keys, value_type *out_values, size_t *nr,
+ *     int name_reduce_by_key(blz_par *par, key_type *out_keys, value_type *out_values,
+ *                            size_t *nr, const key_type *keys, const value_type *values, size_t n,
  *                            void *arg, const blz_par_options *options);
  *
  * For each distinct key, in the order of their coming: the key, and all its values put together in
@@ -138,10 +138,10 @@ BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, const uint32_t *ids,
     BLZ_PAR_GROUP_KERNELS_(name, key_type, hash, equal)                                         \
     BLZ_PAR_FOLD_KERNELS_(name, key_type, value_type, operation)                                \
                                                                                                 \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_reduce_by_key(blz_par *par, const key_type *keys, \
-                                                            const value_type *values, size_t n, \
-                                                            key_type *out_keys,                 \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_reduce_by_key(blz_par *par, key_type *out_keys,   \
                                                             value_type *out_values, size_t *nr, \
+                                                            const key_type *keys,               \
+                                                            const value_type *values, size_t n, \
                                                             void *arg,                          \
                                                             const blz_par_options *options)     \
     {                                                                                           \
@@ -159,9 +159,9 @@ BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, const uint32_t *ids,
  * in the order of their coming, the key, and its values put together by op in the order of their
  * coming; *nr is the number of keys. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_reduce_by_key(blz_par *par, const void *keys, size_t key_size,
-                                                const void *values, size_t value_size, size_t n,
-                                                void *out_keys, void *out_values, size_t *nr,
+BLZ_API BLZ_NODISCARD int blz_par_reduce_by_key(blz_par *par, void *out_keys, void *out_values,
+                                                size_t *nr, const void *keys, const void *values,
+                                                size_t n, size_t key_size, size_t value_size,
                                                 blz_par_hash_fn hash, blz_par_same_fn same,
                                                 blz_par_op_fn op, void *arg,
                                                 const blz_par_options *options);

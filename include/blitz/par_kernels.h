@@ -209,8 +209,8 @@ enum { BLZ_PAR_SMALL_ = 16 /* bytes */ };
     }
 
 #define BLZ_PAR_PACK_FUNCTION_(function, name, type, out_type)                                     \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int function(blz_par *par, const type *in, size_t n,            \
-                                                out_type *out, size_t *nr, void *arg,              \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int function(blz_par *par, out_type *out, size_t *nr,           \
+                                                const type *in, size_t n, void *arg,               \
                                                 const blz_par_options *options)                    \
     {                                                                                              \
         struct blz_par_arrays_ arrays = {in, out, NULL, n, arg};                                   \

@@ -6,8 +6,8 @@
  *
  *     BLZ_PAR_DEFINE_REDUCE(product, double, const double, v, i, 1, acc * v[i], acc * right)
  *
- *     rc = dot(par, n, &vectors, &result, NULL);             // in a computation, see par.h
- *     rc = dot_deterministic(par, n, &vectors, &result, NULL);
+ *     rc = dot(par, &result, n, &vectors, NULL);             // in a computation, see par.h
+ *     rc = dot_deterministic(par, &result, n, &vectors, NULL);
  *
  * A thread folds the elements of a part into an accumulator, from left to right, beginning with the
  * identity; accumulators of neighbouring parts are combined, the left one first. So combining must
@@ -36,7 +36,7 @@ typedef struct blz_par_reducer {
     size_t size;          /* of an accumulator, in bytes; it is aligned to 16 */
     const void *identity; /* copied to begin one */
     /* Adds the elements begin to end - 1. 0, or a negative error. */
-    int (*fold)(blz_par *par, size_t begin, size_t end, void *acc, void *arg);
+    int (*fold)(blz_par *par, void *acc, size_t begin, size_t end, void *arg);
     /* Adds *right, which is not used again. 0, or a negative error. Any thread may be asked. */
     int (*combine)(void *acc, void *right, void *arg);
     uint64_t reserved[2]; /* 0 */
@@ -47,8 +47,9 @@ typedef struct blz_par_reducer {
  * combine; the error of the cancellation; -ENOMEM, only if an accumulator has more than 64 bytes.
  * [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_reduce(blz_par *par, size_t n, const blz_par_reducer *reducer,
-                                         void *arg, void *result, const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_reduce(blz_par *par, void *result, size_t n,
+                                         const blz_par_reducer *reducer, void *arg,
+                                         const blz_par_options *options);
 
 /*
  * Folds [0, n) into *result, cut and combined in a way that depends on n alone (and not on
@@ -56,20 +57,19 @@ BLZ_API BLZ_NODISCARD int blz_par_reduce(blz_par *par, size_t n, const blz_par_r
  * combine; the error of the cancellation; -ENOMEM, only if an accumulator has more than 64 bytes.
  * [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
+BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, void *result, size_t n,
                                                        const blz_par_reducer *reducer, void *arg,
-                                                       void *result,
                                                        const blz_par_options *options);
 
 /* ---- a known type ---- */
 
 /*
- * Defines name(par, n, ctx, result, options) and name_deterministic, with the same arguments, the
+ * Defines name(par, result, n, ctx, options) and name_deterministic, with the same arguments, the
  * loop inlined. fold is an expression of acc, ctx and i: acc with element i added. combine is one
  * of acc and right.
  */
 #define BLZ_PAR_DEFINE_REDUCE(name, type, ctx_type, ctx, i, identity, fold, combine)         \
-    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_, \
+    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, void *acc_, size_t begin_, size_t end_, \
                                       void *arg_)                                            \
     {                                                                                        \
         ctx_type *ctx = (ctx_type *)arg_;                                                    \
@@ -95,7 +95,7 @@ BLZ_API BLZ_NODISCARD int blz_par_deterministic_reduce(blz_par *par, size_t n,
         (void)ctx;                                                                           \
         return (type)(__VA_ARGS__);                                                          \
     }                                                                                        \
-    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_, \
+    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, void *acc_, size_t begin_, size_t end_, \
                                       void *arg_)                                            \
     {                                                                                        \
         ctx_type *ctx_ = (ctx_type *)arg_;                                                   \
@@ -153,51 +153,48 @@ enum { BLZ_PAR_STREAM_ = 512, BLZ_PAR_ROWS_ = 16 };
         *(type *)acc_ = (combine);                                                                 \
         return 0;                                                                                  \
     }                                                                                              \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_,              \
-                                            type *result_, const blz_par_options *options_)        \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, type *result_, size_t n_,               \
+                                            ctx_type *ctx_, const blz_par_options *options_)       \
     {                                                                                              \
         const type identity_ = (identity);                                                         \
         const blz_par_reducer reducer_ = {                                                         \
             sizeof(type), &identity_, name##_fold_, name##_combine_, {0, 0}};                      \
                                                                                                    \
-        return blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, result_, options_);    \
+        return blz_par_reduce(par_, result_, n_, &reducer_, (void *)(uintptr_t)ctx_, options_);    \
     }                                                                                              \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_deterministic(blz_par *par_, size_t n_,              \
-                                                            ctx_type *ctx_, type *result_,         \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_deterministic(blz_par *par_, type *result_,          \
+                                                            size_t n_, ctx_type *ctx_,             \
                                                             const blz_par_options *options_)       \
     {                                                                                              \
         const type identity_ = (identity);                                                         \
         const blz_par_reducer reducer_ = {                                                         \
             sizeof(type), &identity_, name##_fold_, name##_combine_, {0, 0}};                      \
                                                                                                    \
-        return blz_par_deterministic_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, result_, \
+        return blz_par_deterministic_reduce(par_, result_, n_, &reducer_, (void *)(uintptr_t)ctx_, \
                                             options_);                                             \
     }
 
 /* ---- the smallest and the greatest ---- */
 
-/* Below, at or above zero: a is less than b, equal to it, greater. */
-typedef int (*blz_par_compare_fn)(const void *a, const void *b, void *arg);
-
 /*
  * Finds the smallest (greatest) of n elements of that size in bytes, of equal ones the first: 0 and
  * *index, which is n if there is no element; or the error of the cancellation. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_min(blz_par *par, const void *base, size_t n, size_t size,
-                                      blz_par_compare_fn compare, void *arg, size_t *index,
+BLZ_API BLZ_NODISCARD int blz_par_min(blz_par *par, size_t *index, const void *base, size_t n,
+                                      size_t size, blz_par_compare_fn compare, void *arg,
                                       const blz_par_options *options);
-BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t n, size_t size,
-                                      blz_par_compare_fn compare, void *arg, size_t *index,
+BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, size_t *index, const void *base, size_t n,
+                                      size_t size, blz_par_compare_fn compare, void *arg,
                                       const blz_par_options *options);
 
 /*
  * Defines the search for the smallest and the greatest element by a key, inlined: name_min and
- * name_max(par, n, ctx, index, options). The key is an expression of ctx and i, whose type is
+ * name_max(par, index, n, ctx, options). The key is an expression of ctx and i, whose type is
  * compared by <.
  *
  *     BLZ_PAR_DEFINE_EXTREMES(by_age, int, const struct person, people, i, people[i].age)
  *
- *     rc = by_age_max(par, n, people, &oldest, NULL);
+ *     rc = by_age_max(par, &oldest, n, people, NULL);
  */
 #define BLZ_PAR_DEFINE_EXTREMES(name, key_type, ctx_type, ctx, i, ...)                     \
     BLZ_PAR_DEFINED_ key_type name##_key_(ctx_type *ctx, size_t i)                         \
@@ -212,7 +209,7 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t n, 
         size_t index;                                                                         \
         key_type key;                                                                         \
     };                                                                                        \
-    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_,  \
+    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, void *acc_, size_t begin_, size_t end_,  \
                                       void *arg_)                                             \
     {                                                                                         \
         struct name##_best_ best_ = *(struct name##_best_ *)acc_;                             \
@@ -246,8 +243,8 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t n, 
             *(struct name##_best_ *)acc_ = other_;                                            \
         return 0;                                                                             \
     }                                                                                         \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_,         \
-                                            size_t *index_, const blz_par_options *options_)  \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t *index_, size_t n_,         \
+                                            ctx_type *ctx_, const blz_par_options *options_)  \
     {                                                                                         \
         struct name##_best_ none_, best_;                                                     \
         const blz_par_reducer reducer_ = {                                                    \
@@ -256,14 +253,14 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t n, 
                                                                                               \
         memset(&none_, 0, sizeof none_);                                                      \
         none_.index = SIZE_MAX;                                                               \
-        rc_ = blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, &best_, options_); \
+        rc_ = blz_par_reduce(par_, &best_, n_, &reducer_, (void *)(uintptr_t)ctx_, options_); \
         *index_ = best_.index == SIZE_MAX ? n_ : best_.index;                                 \
         return rc_;                                                                           \
     }
 
 /*
  * Defines the search for the smallest and the greatest element by a comparison, inlined: name_min
- * and name_max(par, n, ctx, index, options). The condition is one of ctx, i and j: whether element
+ * and name_max(par, index, n, ctx, options). The condition is one of ctx, i and j: whether element
  * i is less than element j.
  *
  *     BLZ_PAR_DEFINE_EXTREMES_BY(by_name, const struct person, people, i, j,
@@ -278,7 +275,7 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t n, 
     BLZ_PAR_DEFINE_EXTREME_BY_(name##_max, ctx_type, name##_less_(ctx_, best_, i_))
 
 #define BLZ_PAR_DEFINE_EXTREME_BY_(name, ctx_type, is_better)                                     \
-    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, size_t begin_, size_t end_, void *acc_,      \
+    BLZ_PAR_DEFINED_ int name##_fold_(blz_par *par_, void *acc_, size_t begin_, size_t end_,      \
                                       void *arg_)                                                 \
     {                                                                                             \
         ctx_type *ctx_ = (ctx_type *)arg_;                                                        \
@@ -301,13 +298,13 @@ BLZ_API BLZ_NODISCARD int blz_par_max(blz_par *par, const void *base, size_t n, 
             *(size_t *)acc_ = i_;                                                                 \
         return 0;                                                                                 \
     }                                                                                             \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t n_, ctx_type *ctx_,             \
-                                            size_t *index_, const blz_par_options *options_)      \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name(blz_par *par_, size_t *index_, size_t n_,             \
+                                            ctx_type *ctx_, const blz_par_options *options_)      \
     {                                                                                             \
         const size_t none_ = SIZE_MAX;                                                            \
         const blz_par_reducer reducer_ = {                                                        \
             sizeof none_, &none_, name##_fold_, name##_combine_, {0, 0}};                         \
-        int rc_ = blz_par_reduce(par_, n_, &reducer_, (void *)(uintptr_t)ctx_, index_, options_); \
+        int rc_ = blz_par_reduce(par_, index_, n_, &reducer_, (void *)(uintptr_t)ctx_, options_); \
                                                                                                   \
         *index_ = *index_ == SIZE_MAX ? n_ : *index_;                                             \
         return rc_;                                                                               \

@@ -10,9 +10,9 @@
  *     {
  *         struct numbers *v = arg;
  *
- *         v->rc = even_filter(par, v->in, v->n, v->out, &v->nr, NULL, NULL);
+ *         v->rc = even_filter(par, v->out, &v->nr, v->in, v->n, NULL, NULL);
  *         if (v->rc == 0)
- *             v->rc = sum_inclusive(par, v->out, v->nr, v->out, NULL, NULL);
+ *             v->rc = sum_inclusive(par, v->out, v->out, v->nr, NULL, NULL);
  *     }
  *
  * Each BLZ_PAR_DEFINE_ macro makes functions for one element type with the operation compiled into
@@ -47,11 +47,11 @@ BLZ_BEGIN_DECLS
  * BLZ_PAR_DEFINE_SCAN(name, type, operation): a and b are values of the type; the operation is
  * associative. Defines
  *
- *     int name_inclusive(blz_par *par, const type *in, size_t n, type *out, void *arg,
+ *     int name_inclusive(blz_par *par, type *out, const type *in, size_t n, void *arg,
  *                        const blz_par_options *options);
  *
- *     int name_exclusive(blz_par *par, const type *in, size_t n, type *out, type first,
- *                        type *total, void *arg, const blz_par_options *options);
+ *     int name_exclusive(blz_par *par, type *out, type *total, const type *in, size_t n,
+ *                        type first, void *arg, const blz_par_options *options);
  *
  * inclusive: out[i] is in[0] op in[1] ... op in[i]. exclusive: out[i] is first op in[0] ... op
  * in[i - 1], and *total (unless NULL) is what would come next. out may be in. [in a computation]
@@ -65,8 +65,8 @@ BLZ_BEGIN_DECLS
                                                                                                    \
     BLZ_PAR_SCAN_KERNELS_(name, type)                                                              \
                                                                                                    \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_inclusive(blz_par *par, const type *in, size_t n,    \
-                                                        type *out, void *arg,                      \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_inclusive(blz_par *par, type *out, const type *in,   \
+                                                        size_t n, void *arg,                       \
                                                         const blz_par_options *options)            \
     {                                                                                              \
         struct blz_par_arrays_ arrays = {in, out, NULL, n, arg};                                   \
@@ -77,8 +77,8 @@ BLZ_BEGIN_DECLS
         return blz_par_chain_run_(par, &chain, &value, false, options);                            \
     }                                                                                              \
                                                                                                    \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_exclusive(blz_par *par, const type *in, size_t n,    \
-                                                        type *out, type first, type *total,        \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_exclusive(blz_par *par, type *out, type *total,      \
+                                                        const type *in, size_t n, type first,      \
                                                         void *arg, const blz_par_options *options) \
     {                                                                                              \
         struct blz_par_arrays_ arrays = {in, out, NULL, n, arg};                                   \
@@ -100,12 +100,12 @@ typedef void (*blz_par_op_fn)(void *sum, const void *x, void *arg);
  * out[i] is *first op in[0] ... op in[i - 1], and *total (unless NULL) is what would come next. out
  * may be in. -ENOMEM for large elements only. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_scan_inclusive(blz_par *par, const void *in, size_t n,
-                                                 size_t size, void *out, blz_par_op_fn op,
-                                                 void *arg, const blz_par_options *options);
-BLZ_API BLZ_NODISCARD int blz_par_scan_exclusive(blz_par *par, const void *in, size_t n,
-                                                 size_t size, void *out, const void *first,
-                                                 void *total, blz_par_op_fn op, void *arg,
+BLZ_API BLZ_NODISCARD int blz_par_scan_inclusive(blz_par *par, void *out, const void *in, size_t n,
+                                                 size_t size, blz_par_op_fn op, void *arg,
+                                                 const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_scan_exclusive(blz_par *par, void *out, void *total,
+                                                 const void *in, size_t n, size_t size,
+                                                 const void *first, blz_par_op_fn op, void *arg,
                                                  const blz_par_options *options);
 
 /* ---- filters and partitions ---- */
@@ -114,13 +114,13 @@ BLZ_API BLZ_NODISCARD int blz_par_scan_exclusive(blz_par *par, const void *in, s
  * BLZ_PAR_DEFINE_FILTER(name, type, keep): x is an element, i its index; keep is true or false.
  * Defines
  *
- *     int name_filter(blz_par *par, const type *in, size_t n, type *out, size_t *nr, void *arg,
+ *     int name_filter(blz_par *par, type *out, size_t *nr, const type *in, size_t n, void *arg,
  *                     const blz_par_options *options);
  *
- *     int name_index(blz_par *par, const type *in, size_t n, size_t *out, size_t *nr, void *arg,
+ *     int name_index(blz_par *par, size_t *out, size_t *nr, const type *in, size_t n, void *arg,
  *                    const blz_par_options *options);
  *
- *     int name_partition(blz_par *par, const type *in, size_t n, type *out, type *rest, size_t *nr,
+ *     int name_partition(blz_par *par, type *out, type *rest, size_t *nr, const type *in, size_t n,
  *                        void *arg, const blz_par_options *options);
  *
  * filter: out gets the elements that are kept; index: their indices; partition: the others go to
@@ -145,8 +145,8 @@ BLZ_API BLZ_NODISCARD int blz_par_scan_exclusive(blz_par *par, const void *in, s
     BLZ_PAR_PACK_FUNCTION_(name##_filter, name, type, type)                                        \
     BLZ_PAR_PACK_FUNCTION_(name##_index, name, type, size_t)                                       \
                                                                                                    \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_partition(blz_par *par, const type *in, size_t n,    \
-                                                        type *out, type *rest, size_t *nr,         \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_partition(blz_par *par, type *out, type *rest,       \
+                                                        size_t *nr, const type *in, size_t n,      \
                                                         void *arg, const blz_par_options *options) \
     {                                                                                              \
         struct blz_par_arrays_ arrays = {in, out, rest, n, arg};                                   \
@@ -158,7 +158,7 @@ BLZ_API BLZ_NODISCARD int blz_par_scan_exclusive(blz_par *par, const void *in, s
 /*
  * BLZ_PAR_DEFINE_UNIQUE(name, type, equal): a and b are neighbours. Defines
  *
- *     int name_unique(blz_par *par, const type *in, size_t n, type *out, size_t *nr, void *arg,
+ *     int name_unique(blz_par *par, type *out, size_t *nr, const type *in, size_t n, void *arg,
  *                     const blz_par_options *options);
  *
  * which leaves out every element that is equal to the one before it: of a sorted array the distinct
@@ -190,44 +190,47 @@ typedef int (*blz_par_equal_fn)(const void *a, const void *b, void *arg);
  * Copies the elements of `size` bytes that are kept to out; *nr is their number. The order is
  * preserved. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_filter(blz_par *par, const void *in, size_t n, size_t size,
-                                         void *out, size_t *nr, blz_par_keep_fn keep, void *arg,
+BLZ_API BLZ_NODISCARD int blz_par_filter(blz_par *par, void *out, size_t *nr, const void *in,
+                                         size_t n, size_t size, blz_par_keep_fn keep, void *arg,
                                          const blz_par_options *options);
 
 /*
  * Writes the indices of the elements that are kept to out; *nr is their number. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_filter_index(blz_par *par, const void *in, size_t n, size_t size,
-                                               size_t *out, size_t *nr, blz_par_keep_fn keep,
-                                               void *arg, const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_filter_index(blz_par *par, size_t *out, size_t *nr,
+                                               const void *in, size_t n, size_t size,
+                                               blz_par_keep_fn keep, void *arg,
+                                               const blz_par_options *options);
 
 /*
  * Copies the elements that are kept to out, and the others to `rest`, or, if that is NULL, behind
  * those that are kept; *nr is the number of those kept. The order is preserved. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_partition(blz_par *par, const void *in, size_t n, size_t size,
-                                            void *out, void *rest, size_t *nr, blz_par_keep_fn keep,
-                                            void *arg, const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_partition(blz_par *par, void *out, void *rest, size_t *nr,
+                                            const void *in, size_t n, size_t size,
+                                            blz_par_keep_fn keep, void *arg,
+                                            const blz_par_options *options);
 
 /*
  * Copies the elements that are not equal to the one before them to out; *nr is their number. [in a
  * computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_unique(blz_par *par, const void *in, size_t n, size_t size,
-                                         void *out, size_t *nr, blz_par_equal_fn equal, void *arg,
+BLZ_API BLZ_NODISCARD int blz_par_unique(blz_par *par, void *out, size_t *nr, const void *in,
+                                         size_t n, size_t size, blz_par_equal_fn equal, void *arg,
                                          const blz_par_options *options);
 
 /*
  * Copies in[i] to out where flags[i] is true; *nr is their number. The order is preserved. [in a
  * computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_pack(blz_par *par, const void *in, size_t n, size_t size,
-                                       const bool *flags, void *out, size_t *nr,
+BLZ_API BLZ_NODISCARD int blz_par_pack(blz_par *par, void *out, size_t *nr, const void *in,
+                                       size_t n, size_t size, const bool *flags,
                                        const blz_par_options *options);
 
 /* Writes the indices i where flags[i] is true to out; *nr is their number. [in a computation] */
-BLZ_API BLZ_NODISCARD int blz_par_pack_index(blz_par *par, const bool *flags, size_t n, size_t *out,
-                                             size_t *nr, const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_pack_index(blz_par *par, size_t *out, size_t *nr,
+                                             const bool *flags, size_t n,
+                                             const blz_par_options *options);
 
 /* ---- moving ---- */
 
@@ -241,28 +244,29 @@ typedef struct blz_par_slice {
  * Computes where each of the arrays begins in the whole: offsets has nr + 1 elements, the last one
  * is the length of all. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_offsets(blz_par *par, const blz_par_slice *slices, size_t nr,
-                                          size_t *offsets, const blz_par_options *options);
+BLZ_API BLZ_NODISCARD int blz_par_offsets(blz_par *par, size_t *offsets,
+                                          const blz_par_slice *slices, size_t nr,
+                                          const blz_par_options *options);
 
 /*
  * Copies the arrays to where blz_par_offsets said, one behind the other. A long one is copied by
  * several threads. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_flatten(blz_par *par, const blz_par_slice *slices, size_t nr,
-                                          size_t size, const size_t *offsets, void *out,
+BLZ_API BLZ_NODISCARD int blz_par_flatten(blz_par *par, void *out, const blz_par_slice *slices,
+                                          size_t nr, size_t size, const size_t *offsets,
                                           const blz_par_options *options);
 
 /* out[i] = in[index[i]] for i < n; -ERANGE if an index is not below len. [in a computation] */
-BLZ_API BLZ_NODISCARD int blz_par_gather(blz_par *par, const void *in, size_t len, size_t size,
-                                         const size_t *index, size_t n, void *out,
+BLZ_API BLZ_NODISCARD int blz_par_gather(blz_par *par, void *out, const void *in, size_t len,
+                                         size_t size, const size_t *index, size_t n,
                                          const blz_par_options *options);
 
 /*
  * out[index[i]] = in[i] for i < n; -ERANGE if an index is not below len. The indices must be
  * different from each other. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_scatter(blz_par *par, const void *in, size_t n, size_t size,
-                                          const size_t *index, void *out, size_t len,
+BLZ_API BLZ_NODISCARD int blz_par_scatter(blz_par *par, void *out, size_t len, const void *in,
+                                          size_t n, size_t size, const size_t *index,
                                           const blz_par_options *options);
 
 /* ---- histograms ---- */
@@ -271,7 +275,7 @@ BLZ_API BLZ_NODISCARD int blz_par_scatter(blz_par *par, const void *in, size_t n
  * BLZ_PAR_DEFINE_HISTOGRAM(name, type, bucket): x is an element, i its index; bucket is an integer.
  * Defines
  *
- *     int name_histogram(blz_par *par, const type *in, size_t n, size_t *counts, size_t nr,
+ *     int name_histogram(blz_par *par, size_t *counts, size_t nr, const type *in, size_t n,
  *                        void *arg, const blz_par_options *options);
  *
  * counts[k], k < nr, becomes the number of elements whose bucket is k. -ERANGE: a bucket is not
@@ -289,8 +293,8 @@ BLZ_API BLZ_NODISCARD int blz_par_scatter(blz_par *par, const void *in, size_t n
                                                                                                  \
     BLZ_PAR_HISTOGRAM_KERNELS_(name, type)                                                       \
                                                                                                  \
-    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_histogram(blz_par *par, const type *in, size_t n,  \
-                                                        size_t *counts, size_t nr, void *arg,    \
+    BLZ_PAR_DEFINED_ BLZ_NODISCARD int name##_histogram(blz_par *par, size_t *counts, size_t nr, \
+                                                        const type *in, size_t n, void *arg,     \
                                                         const blz_par_options *options)          \
     {                                                                                            \
         struct blz_par_arrays_ arrays = {in, NULL, NULL, n, arg};                                \
@@ -306,8 +310,8 @@ typedef int64_t (*blz_par_bucket_fn)(const void *x, void *arg);
  * Counts elements of `size` bytes by their buckets: counts[k], k < nr, becomes the number of
  * elements whose bucket is k. -ERANGE: a bucket is not below nr. [in a computation]
  */
-BLZ_API BLZ_NODISCARD int blz_par_histogram(blz_par *par, const void *in, size_t n, size_t size,
-                                            size_t *counts, size_t nr, blz_par_bucket_fn bucket,
+BLZ_API BLZ_NODISCARD int blz_par_histogram(blz_par *par, size_t *counts, size_t nr, const void *in,
+                                            size_t n, size_t size, blz_par_bucket_fn bucket,
                                             void *arg, const blz_par_options *options);
 
 BLZ_END_DECLS

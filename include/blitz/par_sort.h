@@ -49,7 +49,7 @@ BLZ_BEGIN_DECLS
  *
  *     // Merges sorted arrays into out, which overlaps neither; of equal elements those of a come
  *     // first.
- *     int NAME_merge(blz_par *par, const type *a, size_t na, const type *b, size_t nb, type *out,
+ *     int NAME_merge(blz_par *par, type *out, const type *a, size_t na, const type *b, size_t nb,
  *                    void *arg, const blz_par_options *options);
  *
  *     // Moves elements so that v[k] is the one that a sort would put there, with none greater
@@ -57,35 +57,35 @@ BLZ_BEGIN_DECLS
  *     int NAME_kth(blz_par *par, type *v, size_t n, size_t k, void *arg,
  *                  const blz_par_options *options);
  */
-#define BLZ_PAR_DEFINE_SORT(name, type, less)                                                 \
-    BLZ_SORT_DEFINED_ bool name##_less_(const void *left, const void *right, void *arg)       \
-    {                                                                                         \
-        const type *a = (const type *)left, *b = (const type *)right;                         \
-                                                                                              \
-        (void)a, (void)b, (void)arg;                                                          \
-        return (less);                                                                        \
-    }                                                                                         \
-    BLZ_SORT_KERNELS_(name, type)                                                             \
-    BLZ_SORT_DEFINED_ int name##_sort(blz_par *par, type *v, size_t n, void *arg,             \
-                                      const blz_par_options *options)                         \
-    {                                                                                         \
-        return blz_par_sort_(par, &name##_kernels_, v, n, false, arg, options);               \
-    }                                                                                         \
-    BLZ_SORT_DEFINED_ int name##_stable_sort(blz_par *par, type *v, size_t n, void *arg,      \
-                                             const blz_par_options *options)                  \
-    {                                                                                         \
-        return blz_par_sort_(par, &name##_kernels_, v, n, true, arg, options);                \
-    }                                                                                         \
-    BLZ_SORT_DEFINED_ int name##_merge(blz_par *par, const type *a, size_t na, const type *b, \
-                                       size_t nb, type *out, void *arg,                       \
-                                       const blz_par_options *options)                        \
-    {                                                                                         \
-        return blz_par_merge_(par, &name##_kernels_, a, na, b, nb, out, arg, options);        \
-    }                                                                                         \
-    BLZ_SORT_DEFINED_ int name##_kth(blz_par *par, type *v, size_t n, size_t k, void *arg,    \
-                                     const blz_par_options *options)                          \
-    {                                                                                         \
-        return blz_par_kth_(par, &name##_kernels_, v, n, k, arg, options);                    \
+#define BLZ_PAR_DEFINE_SORT(name, type, less)                                              \
+    BLZ_SORT_DEFINED_ bool name##_less_(const void *left, const void *right, void *arg)    \
+    {                                                                                      \
+        const type *a = (const type *)left, *b = (const type *)right;                      \
+                                                                                           \
+        (void)a, (void)b, (void)arg;                                                       \
+        return (less);                                                                     \
+    }                                                                                      \
+    BLZ_SORT_KERNELS_(name, type)                                                          \
+    BLZ_SORT_DEFINED_ int name##_sort(blz_par *par, type *v, size_t n, void *arg,          \
+                                      const blz_par_options *options)                      \
+    {                                                                                      \
+        return blz_par_sort_(par, &name##_kernels_, v, n, false, arg, options);            \
+    }                                                                                      \
+    BLZ_SORT_DEFINED_ int name##_stable_sort(blz_par *par, type *v, size_t n, void *arg,   \
+                                             const blz_par_options *options)               \
+    {                                                                                      \
+        return blz_par_sort_(par, &name##_kernels_, v, n, true, arg, options);             \
+    }                                                                                      \
+    BLZ_SORT_DEFINED_ int name##_merge(blz_par *par, type *out, const type *a, size_t na,  \
+                                       const type *b, size_t nb, void *arg,                \
+                                       const blz_par_options *options)                     \
+    {                                                                                      \
+        return blz_par_merge_(par, &name##_kernels_, a, na, b, nb, out, arg, options);     \
+    }                                                                                      \
+    BLZ_SORT_DEFINED_ int name##_kth(blz_par *par, type *v, size_t n, size_t k, void *arg, \
+                                     const blz_par_options *options)                       \
+    {                                                                                      \
+        return blz_par_kth_(par, &name##_kernels_, v, n, k, arg, options);                 \
     }
 
 /*
@@ -150,9 +150,6 @@ BLZ_BEGIN_DECLS
 
 /* ---- for elements of any size, by a function that compares ---- */
 
-/* Negative: *a must come before *b; positive: after it; 0: either. */
-typedef int (*blz_par_compare_fn)(const void *a, const void *b, void *arg);
-
 /* The key of an element. */
 typedef uint64_t (*blz_par_key_fn)(const void *element, void *arg);
 
@@ -173,8 +170,8 @@ BLZ_API BLZ_NODISCARD int blz_par_sort_by_key(blz_par *par, void *v, size_t n, s
 
 /* Merges sorted arrays into out, which overlaps neither; of equal elements those of a come first.
  * [in a computation] */
-BLZ_API BLZ_NODISCARD int blz_par_merge(blz_par *par, const void *a, size_t na, const void *b,
-                                        size_t nb, void *out, size_t size,
+BLZ_API BLZ_NODISCARD int blz_par_merge(blz_par *par, void *out, const void *a, size_t na,
+                                        const void *b, size_t nb, size_t size,
                                         blz_par_compare_fn compare, void *arg,
                                         const blz_par_options *options);
 

@@ -118,8 +118,8 @@ BLZ_API BLZ_NODISCARD int blz_rt_free(blz_rt *rt);
  * no sense; -ENOMEM, or an error of the system; -ETIMEDOUT: the result was not negative, but tasks
  * or jobs did not end (blz_rt_shutdown). [any thread but a worker]
  */
-BLZ_API int64_t blz_run(const blz_options *options, const void *frame, size_t size,
-                        const char *site);
+BLZ_API int64_t blz_run(const void *frame, size_t size, const char *site,
+                        const blz_options *options);
 
 /* The runtime of the worker thread that this is, or NULL. [any thread] */
 BLZ_API blz_rt *blz_rt_current(void);

@@ -72,7 +72,7 @@ typedef struct blz_spawn_args {
  * -EINVAL: a negative tail; -EPERM: a pinned task, and this is no worker of the runtime;
  * -EOWNERDEAD: in a forked child. [any thread]
  */
-BLZ_API BLZ_NODISCARD int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size);
+BLZ_API BLZ_NODISCARD int blz_spawn(const void *frame, size_t size, const blz_spawn_args *args);
 
 /* The same on this thread's runtime, with the arguments that are used most. [worker] */
 BLZ_API BLZ_NODISCARD int blz_spawn_here_(const void *frame, size_t size, blz_handle *handle,

@@ -121,7 +121,7 @@ BLZ_API int blz_watch_send(const blz_watch_sender *tx, const void *value);
  * Makes *value the latest and copies the value before it to *old: 0; -EPIPE: the watch is closed.
  * [any thread]
  */
-BLZ_API int blz_watch_replace(const blz_watch_sender *tx, const void *value, void *old);
+BLZ_API int blz_watch_replace(const blz_watch_sender *tx, void *old, const void *value);
 
 /*
  * Changes the latest value: `modify` is called with a copy of it, in *scratch, which has room for
@@ -226,7 +226,7 @@ static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
  *     tx = name_sender_clone(&tx)     name_sender_drop(&tx)
  *     rx = name_subscribe(&tx)        rx = name_receiver_clone(&rx)     name_receiver_drop(&rx)
  *     name_sender_close(&tx)          name_receiver_close(&rx)          as blz_watch_close
- *     rc = name_send(&tx, value)      rc = name_replace(&tx, value, &old)
+ *     rc = name_send(&tx, value)      rc = name_replace(&tx, &old, value)
  *     rc = name_send_modify(&tx, fn, arg)               void fn(type *value, void *arg)
  *     rc = name_send_if_modified(&tx, fn, arg)          bool fn(type *value, void *arg)
  *     rc = name_get(&rx, &value)      rc = name_get_and_update(&rx, &value)
@@ -295,9 +295,9 @@ static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
     {                                                                                             \
         return blz_watch_send(&tx->raw, &value);                                                  \
     }                                                                                             \
-    BLZ_WATCH_INLINE_ int name##_replace(const name##_sender *tx, type value, type *old)          \
+    BLZ_WATCH_INLINE_ int name##_replace(const name##_sender *tx, type *old, type value)          \
     {                                                                                             \
-        return blz_watch_replace(&tx->raw, &value, old);                                          \
+        return blz_watch_replace(&tx->raw, old, &value);                                          \
     }                                                                                             \
     struct name##_modify_ {                                                                       \
         void (*always)(type *, void *);                                                           \

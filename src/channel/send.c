@@ -191,7 +191,7 @@ static int reserve_slowly(blz_channel *ch, uint32_t count, blz_channel_op *op, b
     return rc;
 }
 
-int blz_sender_try_reserve(const blz_sender *tx, uint32_t count, blz_permit *permit)
+int blz_sender_try_reserve(const blz_sender *tx, blz_permit *permit, uint32_t count)
 {
     int rc = check_count(tx->channel, count);
 
@@ -324,8 +324,8 @@ blz_future *blz_sender_send(blz_channel_op *op, const blz_sender *tx, const void
     return blz_channel_op_init_(op, &ops, tx->channel, (void *)(uintptr_t)elem);
 }
 
-blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx, uint32_t count,
-                               blz_permit *permit)
+blz_future *blz_sender_reserve(blz_channel_op *op, const blz_sender *tx, blz_permit *permit,
+                               uint32_t count)
 {
     static const blz_future_ops ops = {.name = "channel_reserve",
                                        .poll = reserve_poll,

@@ -227,7 +227,7 @@ int blz_watch_send(const blz_watch_sender *tx, const void *value)
     return 0;
 }
 
-int blz_watch_replace(const blz_watch_sender *tx, const void *value, void *old)
+int blz_watch_replace(const blz_watch_sender *tx, void *old, const void *value)
 {
     if (!lock_open(tx->watch))
         return -EPIPE;

@@ -166,7 +166,7 @@ static int do_next_block(chain *c, held *h)
 }
 
 /* As many blocks as there are in the range, but always the next ones. */
-static int do_blocks(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int do_blocks(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     int rc = 0;
 
@@ -231,7 +231,7 @@ static int do_in_parallel(blz_par *par, chain *c, void *value)
 
     memcpy(c->before, value, c->ops->value_size);
     memset(c->frontier.states, 0, c->nr);
-    rc = blz_par_reduce(par, c->nr, &reducer, c, &h, &o);
+    rc = blz_par_reduce(par, &h, c->nr, &reducer, c, &o);
     if (rc < 0)
         return rc;
     let_go(NULL, &h, c);

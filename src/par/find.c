@@ -47,8 +47,8 @@ static int search_range(blz_par *par, size_t begin, size_t end, void *arg)
     return s->which == BLZ_PAR_ANY ? FOUND : 0;
 }
 
-int blz_par_find_by(blz_par *par, size_t n, blz_par_which which, blz_par_search_fn search_block,
-                    void *arg, size_t *index, const blz_par_options *options)
+int blz_par_find_by(blz_par *par, size_t *index, size_t n, blz_par_which which,
+                    blz_par_search_fn search_block, void *arg, const blz_par_options *options)
 {
     search s = {.search_block = search_block, .arg = arg, .n = n, .which = which, .best = n};
     int rc = blz_par_for(par, n, search_range, &s, options);
@@ -81,36 +81,36 @@ static size_t search_elements(size_t begin, size_t end, bool from_the_back, void
     return end;
 }
 
-int blz_par_find(blz_par *par, size_t n, blz_par_which which, blz_par_predicate_fn fn, void *arg,
-                 size_t *index, const blz_par_options *options)
+int blz_par_find(blz_par *par, size_t *index, size_t n, blz_par_which which,
+                 blz_par_predicate_fn fn, void *arg, const blz_par_options *options)
 {
     predicate p = {fn, arg, true};
 
-    return blz_par_find_by(par, n, which, search_elements, &p, index, options);
+    return blz_par_find_by(par, index, n, which, search_elements, &p, options);
 }
 
-int blz_par_any(blz_par *par, size_t n, blz_par_predicate_fn fn, void *arg, bool *result,
+int blz_par_any(blz_par *par, bool *result, size_t n, blz_par_predicate_fn fn, void *arg,
                 const blz_par_options *options)
 {
     size_t index;
-    int rc = blz_par_find(par, n, BLZ_PAR_ANY, fn, arg, &index, options);
+    int rc = blz_par_find(par, &index, n, BLZ_PAR_ANY, fn, arg, options);
 
     *result = index < n;
     return rc;
 }
 
-int blz_par_all(blz_par *par, size_t n, blz_par_predicate_fn fn, void *arg, bool *result,
+int blz_par_all(blz_par *par, bool *result, size_t n, blz_par_predicate_fn fn, void *arg,
                 const blz_par_options *options)
 {
     predicate p = {fn, arg, false};
     size_t index;
-    int rc = blz_par_find_by(par, n, BLZ_PAR_ANY, search_elements, &p, &index, options);
+    int rc = blz_par_find_by(par, &index, n, BLZ_PAR_ANY, search_elements, &p, options);
 
     *result = index == n;
     return rc;
 }
 
-static int count_range(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int count_range(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     const predicate *p = arg;
     size_t count = 0;
@@ -129,12 +129,12 @@ static int add_counts(void *acc, void *right, void *arg)
     return 0;
 }
 
-int blz_par_count(blz_par *par, size_t n, blz_par_predicate_fn fn, void *arg, size_t *result,
+int blz_par_count(blz_par *par, size_t *result, size_t n, blz_par_predicate_fn fn, void *arg,
                   const blz_par_options *options)
 {
     static const size_t zero;
     static const blz_par_reducer counter = {sizeof zero, &zero, count_range, add_counts, {0, 0}};
     predicate p = {fn, arg, true};
 
-    return blz_par_reduce(par, n, &counter, &p, result, options);
+    return blz_par_reduce(par, result, n, &counter, &p, options);
 }

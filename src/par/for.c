@@ -11,7 +11,7 @@ typedef struct range_body {
     void *arg;
 } range_body;
 
-static int call_body(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int call_body(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     const range_body *body = arg;
 

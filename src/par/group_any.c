@@ -88,9 +88,9 @@ static void add(void *left, const void *right, void *arg)
     a->fold.op(left, right, a->fold.arrays.arg);
 }
 
-int blz_par_group(blz_par *par, const void *in, size_t n, size_t size, uint32_t *ids,
-                  size_t *firsts, size_t *nr, blz_par_hash_fn hash, blz_par_same_fn same_fn,
-                  void *arg, const blz_par_options *options)
+int blz_par_group(blz_par *par, uint32_t *ids, size_t *firsts, size_t *nr, const void *in, size_t n,
+                  size_t size, blz_par_hash_fn hash, blz_par_same_fn same_fn, void *arg,
+                  const blz_par_options *options)
 {
     any a = {{{in, firsts, NULL, n, arg}, NULL, NULL, size, 0}, hash, same_fn};
     struct blz_par_grouping_ g = {.arrays = &a.fold.arrays,
@@ -102,7 +102,7 @@ int blz_par_group(blz_par *par, const void *in, size_t n, size_t size, uint32_t 
     return blz_par_group_(par, &g, nr, options);
 }
 
-int blz_par_distinct(blz_par *par, const void *in, size_t n, size_t size, void *out, size_t *nr,
+int blz_par_distinct(blz_par *par, void *out, size_t *nr, const void *in, size_t n, size_t size,
                      blz_par_hash_fn hash, blz_par_same_fn same_fn, void *arg,
                      const blz_par_options *options)
 {
@@ -115,10 +115,10 @@ int blz_par_distinct(blz_par *par, const void *in, size_t n, size_t size, void *
     return blz_par_group_(par, &g, nr, options);
 }
 
-int blz_par_reduce_by_key(blz_par *par, const void *keys, size_t key_size, const void *values,
-                          size_t value_size, size_t n, void *out_keys, void *out_values, size_t *nr,
-                          blz_par_hash_fn hash, blz_par_same_fn same_fn, blz_par_op_fn op,
-                          void *arg, const blz_par_options *options)
+int blz_par_reduce_by_key(blz_par *par, void *out_keys, void *out_values, size_t *nr,
+                          const void *keys, const void *values, size_t n, size_t key_size,
+                          size_t value_size, blz_par_hash_fn hash, blz_par_same_fn same_fn,
+                          blz_par_op_fn op, void *arg, const blz_par_options *options)
 {
     any a = {{{keys, out_keys, out_values, n, arg}, values, op, key_size, value_size},
              hash,

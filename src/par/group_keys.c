@@ -180,7 +180,7 @@ static int number_block(blz_par *par, const groups *gs, size_t block, scratch *s
 }
 
 /* The scratch memory goes with a thread from block to block. */
-static int number_range(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int number_range(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     groups *gs = arg;
     scratch *s = acc;
@@ -209,7 +209,7 @@ int blz__par_number_blocks(blz_par *par, groups *gs)
     blz_par_reducer reducer = {sizeof none, &none, number_range, end_scratch, {0, 0}};
     blz_par_options any = options_with_grain(gs->options, 0);
     scratch s = none;
-    int rc = blz_par_reduce(par, gs->nr_blocks, &reducer, gs, &s, &any);
+    int rc = blz_par_reduce(par, &s, gs->nr_blocks, &reducer, gs, &any);
 
     end_scratch(NULL, &s, gs);
     return rc;

@@ -121,8 +121,8 @@ static int order_in_two_steps(blz_par *par, ordering *o, size_t n)
     return rc;
 }
 
-int blz_par_group_order(blz_par *par, const uint32_t *ids, size_t n, size_t nr, size_t *offsets,
-                        size_t *order, const blz_par_options *options)
+int blz_par_group_order(blz_par *par, size_t *offsets, size_t *order, const uint32_t *ids, size_t n,
+                        size_t nr, const blz_par_options *options)
 {
     ordering o = {.ids = ids, .nr = nr, .offsets = offsets, .order = order};
 

@@ -210,8 +210,8 @@ static int tally_shared_by_callback(size_t begin, size_t end, size_t *counts, si
     return 0;
 }
 
-int blz_par_histogram(blz_par *par, const void *in, size_t n, size_t size, size_t *counts,
-                      size_t nr, blz_par_bucket_fn bucket, void *arg,
+int blz_par_histogram(blz_par *par, size_t *counts, size_t nr, const void *in, size_t n,
+                      size_t size, blz_par_bucket_fn bucket, void *arg,
                       const blz_par_options *options)
 {
     by_callback b = {{in, NULL, NULL, n, arg}, size, bucket};

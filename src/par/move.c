@@ -51,7 +51,7 @@ static int write_offsets(size_t begin, size_t end, void *carry, bool first, void
     return 0;
 }
 
-int blz_par_offsets(blz_par *par, const blz_par_slice *slices, size_t nr, size_t *offsets,
+int blz_par_offsets(blz_par *par, size_t *offsets, const blz_par_slice *slices, size_t nr,
                     const blz_par_options *options)
 {
     struct blz_par_arrays_ arrays = {slices, offsets, NULL, nr, NULL};
@@ -91,8 +91,8 @@ static int copy_part(blz_par *par, size_t begin, size_t end, void *arg)
     return 0;
 }
 
-int blz_par_flatten(blz_par *par, const blz_par_slice *slices, size_t nr, size_t size,
-                    const size_t *offsets, void *out, const blz_par_options *options)
+int blz_par_flatten(blz_par *par, void *out, const blz_par_slice *slices, size_t nr, size_t size,
+                    const size_t *offsets, const blz_par_options *options)
 {
     flat f = {slices, offsets, out, nr, size};
 
@@ -157,16 +157,16 @@ static int scatter(blz_par *par, size_t begin, size_t end, void *arg)
     return BY_SIZE(scatter_range, m, begin, end);
 }
 
-int blz_par_gather(blz_par *par, const void *in, size_t len, size_t size, const size_t *index,
-                   size_t n, void *out, const blz_par_options *options)
+int blz_par_gather(blz_par *par, void *out, const void *in, size_t len, size_t size,
+                   const size_t *index, size_t n, const blz_par_options *options)
 {
     move m = {in, out, index, size, len};
 
     return blz_par_for(par, n, gather, &m, options);
 }
 
-int blz_par_scatter(blz_par *par, const void *in, size_t n, size_t size, const size_t *index,
-                    void *out, size_t len, const blz_par_options *options)
+int blz_par_scatter(blz_par *par, void *out, size_t len, const void *in, size_t n, size_t size,
+                    const size_t *index, const blz_par_options *options)
 {
     move m = {in, out, index, size, len};
 

@@ -171,7 +171,7 @@ static int write_both(size_t begin, size_t end, void *carry, bool first, void *a
     return 0;
 }
 
-int blz_par_filter(blz_par *par, const void *in, size_t n, size_t size, void *out, size_t *nr,
+int blz_par_filter(blz_par *par, void *out, size_t *nr, const void *in, size_t n, size_t size,
                    blz_par_keep_fn keep, void *arg, const blz_par_options *options)
 {
     pack p = {{in, out, NULL, n, arg}, size, ask_keep, {.keep = keep}};
@@ -179,8 +179,8 @@ int blz_par_filter(blz_par *par, const void *in, size_t n, size_t size, void *ou
     return blz_par_pack_(par, size, &p.arrays, count_block, write_elements, nr, options);
 }
 
-int blz_par_filter_index(blz_par *par, const void *in, size_t n, size_t size, size_t *out,
-                         size_t *nr, blz_par_keep_fn keep, void *arg,
+int blz_par_filter_index(blz_par *par, size_t *out, size_t *nr, const void *in, size_t n,
+                         size_t size, blz_par_keep_fn keep, void *arg,
                          const blz_par_options *options)
 {
     pack p = {{in, out, NULL, n, arg}, size, ask_keep, {.keep = keep}};
@@ -188,15 +188,15 @@ int blz_par_filter_index(blz_par *par, const void *in, size_t n, size_t size, si
     return blz_par_pack_(par, size, &p.arrays, count_block, write_indices, nr, options);
 }
 
-int blz_par_partition(blz_par *par, const void *in, size_t n, size_t size, void *out, void *rest,
-                      size_t *nr, blz_par_keep_fn keep, void *arg, const blz_par_options *options)
+int blz_par_partition(blz_par *par, void *out, void *rest, size_t *nr, const void *in, size_t n,
+                      size_t size, blz_par_keep_fn keep, void *arg, const blz_par_options *options)
 {
     pack p = {{in, out, rest, n, arg}, size, ask_keep, {.keep = keep}};
 
     return blz_par_partition_(par, size, &p.arrays, count_block, write_both, nr, options);
 }
 
-int blz_par_unique(blz_par *par, const void *in, size_t n, size_t size, void *out, size_t *nr,
+int blz_par_unique(blz_par *par, void *out, size_t *nr, const void *in, size_t n, size_t size,
                    blz_par_equal_fn equal, void *arg, const blz_par_options *options)
 {
     pack p = {{in, out, NULL, n, arg}, size, ask_equal, {.equal = equal}};
@@ -204,15 +204,15 @@ int blz_par_unique(blz_par *par, const void *in, size_t n, size_t size, void *ou
     return blz_par_pack_(par, size, &p.arrays, count_block, write_elements, nr, options);
 }
 
-int blz_par_pack(blz_par *par, const void *in, size_t n, size_t size, const bool *flags, void *out,
-                 size_t *nr, const blz_par_options *options)
+int blz_par_pack(blz_par *par, void *out, size_t *nr, const void *in, size_t n, size_t size,
+                 const bool *flags, const blz_par_options *options)
 {
     pack p = {{in, out, NULL, n, NULL}, size, ask_flags, {.flags = flags}};
 
     return blz_par_pack_(par, size, &p.arrays, count_block, write_elements, nr, options);
 }
 
-int blz_par_pack_index(blz_par *par, const bool *flags, size_t n, size_t *out, size_t *nr,
+int blz_par_pack_index(blz_par *par, size_t *out, size_t *nr, const bool *flags, size_t n,
                        const blz_par_options *options)
 {
     pack p = {{flags, out, NULL, n, NULL}, sizeof *flags, ask_flags, {.flags = flags}};

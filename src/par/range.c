@@ -64,7 +64,7 @@ static void fold(blz_par *par, const range_walk *w, size_t begin, size_t end)
 {
     range_loop *l = w->loop;
 
-    range_check(l, l->reducer->fold(par, begin, end, w->acc, l->arg));
+    range_check(l, l->reducer->fold(par, w->acc, begin, end, l->arg));
 }
 
 /* ---- parts that others take ---- */

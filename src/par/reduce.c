@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-int blz_par_reduce(blz_par *par, size_t n, const blz_par_reducer *reducer, void *arg, void *result,
+int blz_par_reduce(blz_par *par, void *result, size_t n, const blz_par_reducer *reducer, void *arg,
                    const blz_par_options *options)
 {
     if (reducer->size)
@@ -32,7 +32,7 @@ static bool beats(const extreme *e, size_t a, size_t b)
     return e->sign < 0 ? order < 0 : order > 0;
 }
 
-static int best_of_range(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int best_of_range(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     size_t best = *(size_t *)acc == nobody ? begin : *(size_t *)acc;
 
@@ -58,21 +58,21 @@ static int find_extreme(blz_par *par, size_t n, extreme *e, size_t *index,
 {
     static const blz_par_reducer reducer = {
         sizeof nobody, &nobody, best_of_range, better_one, {0, 0}};
-    int rc = blz_par_reduce(par, n, &reducer, e, index, options);
+    int rc = blz_par_reduce(par, index, n, &reducer, e, options);
 
     if (*index == nobody)
         *index = n;
     return rc;
 }
 
-int blz_par_min(blz_par *par, const void *base, size_t n, size_t size, blz_par_compare_fn compare,
-                void *arg, size_t *index, const blz_par_options *options)
+int blz_par_min(blz_par *par, size_t *index, const void *base, size_t n, size_t size,
+                blz_par_compare_fn compare, void *arg, const blz_par_options *options)
 {
     return find_extreme(par, n, &(extreme){base, size, compare, arg, -1}, index, options);
 }
 
-int blz_par_max(blz_par *par, const void *base, size_t n, size_t size, blz_par_compare_fn compare,
-                void *arg, size_t *index, const blz_par_options *options)
+int blz_par_max(blz_par *par, size_t *index, const void *base, size_t n, size_t size,
+                blz_par_compare_fn compare, void *arg, const blz_par_options *options)
 {
     return find_extreme(par, n, &(extreme){base, size, compare, arg, 1}, index, options);
 }

@@ -54,7 +54,7 @@ static void set_identity(const tree *t, void *acc)
 static void fold_leaf(blz_par *par, tree *t, size_t begin, size_t end, void *acc)
 {
     set_identity(t, acc);
-    range_check(&t->loop, t->loop.reducer->fold(par, begin, end, acc, t->loop.arg));
+    range_check(&t->loop, t->loop.reducer->fold(par, acc, begin, end, t->loop.arg));
 }
 
 /* Folds into *acc; `stack` has room for the levels below. */
@@ -102,8 +102,9 @@ static void run_node(blz_par *par, blz_par_job *job)
     walk(par, n->tree, n->begin, n->end, n->acc);
 }
 
-int blz_par_deterministic_reduce(blz_par *par, size_t n, const blz_par_reducer *reducer, void *arg,
-                                 void *result, const blz_par_options *options)
+int blz_par_deterministic_reduce(blz_par *par, void *result, size_t n,
+                                 const blz_par_reducer *reducer, void *arg,
+                                 const blz_par_options *options)
 {
     tree t = {.block = n / MOST_BLOCKS};
 

@@ -92,7 +92,7 @@ static int run(blz_par *par, scan *s, size_t n, blz_par_write_fn_ write, const v
     return rc;
 }
 
-int blz_par_scan_inclusive(blz_par *par, const void *in, size_t n, size_t size, void *out,
+int blz_par_scan_inclusive(blz_par *par, void *out, const void *in, size_t n, size_t size,
                            blz_par_op_fn op, void *arg, const blz_par_options *options)
 {
     scan s = {in, out, size, op, arg};
@@ -100,8 +100,8 @@ int blz_par_scan_inclusive(blz_par *par, const void *in, size_t n, size_t size, 
     return run(par, &s, n, write_inclusive, NULL, NULL, options);
 }
 
-int blz_par_scan_exclusive(blz_par *par, const void *in, size_t n, size_t size, void *out,
-                           const void *first, void *total, blz_par_op_fn op, void *arg,
+int blz_par_scan_exclusive(blz_par *par, void *out, void *total, const void *in, size_t n,
+                           size_t size, const void *first, blz_par_op_fn op, void *arg,
                            const blz_par_options *options)
 {
     scan s = {in, out, size, op, arg};

@@ -225,7 +225,7 @@ int blz_par_sort(blz_par *par, void *v, size_t n, size_t size, blz_par_compare_f
     return rc;
 }
 
-int blz_par_merge(blz_par *par, const void *a, size_t na, const void *b, size_t nb, void *out,
+int blz_par_merge(blz_par *par, void *out, const void *a, size_t na, const void *b, size_t nb,
                   size_t size, blz_par_compare_fn compare, void *arg,
                   const blz_par_options *options)
 {

@@ -26,7 +26,7 @@ int64_t blz_block_on(blz_rt *rt, const void *frame, size_t size, const char *sit
         return -ENXIO;
     if (!blz__sched_may_block(rt))
         return -EDEADLK;
-    rc = blz_spawn(&(blz_spawn_args){.rt = rt, .handle = &handle, .site = site}, frame, size);
+    rc = blz_spawn(frame, size, &(blz_spawn_args){.rt = rt, .handle = &handle, .site = site});
     if (rc == 0)
         rc = blz_handle_wait(&handle);
     return rc < 0 ? rc : handle.result;
@@ -75,7 +75,7 @@ static int64_t run_root(blz_rt *rt, const void *frame, size_t size, const char *
     return root.result;
 }
 
-int64_t blz_run(const blz_options *options, const void *frame, size_t size, const char *site)
+int64_t blz_run(const void *frame, size_t size, const char *site, const blz_options *options)
 {
     int64_t result;
     blz_rt *rt;

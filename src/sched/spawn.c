@@ -282,7 +282,7 @@ static bool is_polling(const blz_worker *w, const blz_rt *rt)
     return w && w->rt == rt && w->cx;
 }
 
-int blz_spawn(const blz_spawn_args *args, const void *frame, size_t size)
+int blz_spawn(const void *frame, size_t size, const blz_spawn_args *args)
 {
     blz_worker *w = blz__worker_current();
     blz_rt *rt = args->rt ? args->rt : w ? w->rt : NULL;
@@ -320,6 +320,6 @@ int blz_spawn_here_(const void *frame, size_t size, blz_handle *handle, const ch
     if (blz_unlikely(!w))
         return -ENXIO;
     if (blz_unlikely(!w->cx || rt_is_forked(w->rt)))
-        return blz_spawn(&(blz_spawn_args){.handle = handle, .site = site}, frame, size);
+        return blz_spawn(frame, size, &(blz_spawn_args){.handle = handle, .site = site});
     return blz__worker_spawn(w, frame, size, handle, site);
 }

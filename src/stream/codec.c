@@ -52,7 +52,7 @@ static int settle(blz_codec *codec, int rc)
     return rc;
 }
 
-int blz_codec_decode(blz_codec *codec, const void *data, size_t len, blz_cut *cut)
+int blz_codec_decode(blz_codec *codec, blz_cut *cut, const void *data, size_t len)
 {
     const uint8_t *bytes = data;
     size_t skipped = 0;
@@ -77,9 +77,9 @@ int blz_codec_decode(blz_codec *codec, const void *data, size_t len, blz_cut *cu
     return settle(codec, rc);
 }
 
-int blz_codec_finish(blz_codec *codec, const void *data, size_t len, blz_cut *cut)
+int blz_codec_finish(blz_codec *codec, blz_cut *cut, const void *data, size_t len)
 {
-    int rc = blz_codec_decode(codec, data, len, cut);
+    int rc = blz_codec_decode(codec, cut, data, len);
 
     if (rc != 0)
         return rc;
@@ -115,8 +115,8 @@ size_t blz_codec_room(const blz_codec *codec)
 
 /* ---- encoding ---- */
 
-int blz_codec_encode(const blz_codec *codec, const void *prefix, const void *payload, size_t len,
-                     blz_envelope *envelope)
+int blz_codec_encode(const blz_codec *codec, blz_envelope *envelope, const void *prefix,
+                     const void *payload, size_t len)
 {
     envelope->head_len = envelope->tail_len = 0;
     envelope->tail = codec->delimiter_;

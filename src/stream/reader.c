@@ -264,7 +264,7 @@ static int64_t record_step(blz_reader *r, blz_cx *cx)
     blz_cut cut = {0};
     const char *start = r->buf + r->pos;
     int rc =
-        (r->ended_ ? blz_codec_finish : blz_codec_decode)(r->more_, start, r->end - r->pos, &cut);
+        (r->ended_ ? blz_codec_finish : blz_codec_decode)(r->more_, &cut, start, r->end - r->pos);
 
     (void)cx;
     blz_reader_consume(r, cut.used);
@@ -275,7 +275,7 @@ static int64_t record_step(blz_reader *r, blz_cx *cx)
     return is_full(r) ? -ENOBUFS : NEED_MORE;
 }
 
-blz_future *blz_reader_record(blz_reader *reader, blz_codec *codec, blz_view *record)
+blz_future *blz_reader_record(blz_reader *reader, blz_view *record, blz_codec *codec)
 {
     reader_begin(reader, record_step, record, 0);
     reader->more_ = codec;

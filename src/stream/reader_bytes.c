@@ -68,7 +68,7 @@ static int64_t read_until_step(blz_reader *r, blz_cx *cx)
     return at || r->ended_ ? (int64_t)r->done : NEED_MORE;
 }
 
-blz_future *blz_reader_read_until(blz_reader *reader, char delimiter, blz_bytes *out, size_t max)
+blz_future *blz_reader_read_until(blz_reader *reader, blz_bytes *out, size_t max, char delimiter)
 {
     reader->delimiter_ = (unsigned char)delimiter;
     return reader_begin(reader, read_until_step, out, max);

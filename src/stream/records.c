@@ -76,8 +76,8 @@ int blz_records_take(blz_records *f, blz_view *record)
     const char *start = r->buf + r->pos;
     size_t len = r->end - r->pos;
     blz_cut cut;
-    int rc = f->ended_ ? blz_codec_finish(&f->codec, start, len, &cut)
-                       : blz_codec_decode(&f->codec, start, len, &cut);
+    int rc = f->ended_ ? blz_codec_finish(&f->codec, &cut, start, len)
+                       : blz_codec_decode(&f->codec, &cut, start, len);
 
     blz_reader_consume(r, cut.used);
     if (rc == 1)
@@ -152,7 +152,7 @@ blz_future *blz_writer_record(blz_record_op *op, blz_writer *writer, const blz_c
 {
     static const blz_future_ops ops = {.name = "writer_record", .poll = refused_poll};
     blz_envelope *e = &op->envelope;
-    int rc = blz_codec_encode(codec, prefix, payload, len, e);
+    int rc = blz_codec_encode(codec, e, prefix, payload, len);
 
     op->future = (blz_future){.ops = &ops, .result = rc};
     op->iov[0] = (blz_iovec){e->head, e->head_len};

@@ -114,7 +114,27 @@ def entry(header, name):
     return next((group, e) for group in header.groups for e in group.entries if name in e.names)
 
 
-class Comments(unittest.TestCase):
+class LintCase(unittest.TestCase):
+    """tools/lint-headers, on a header that is right, and with one thing wrong."""
+
+    GOOD = ""
+
+    def findings(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "parrot.h"
+            path.write_text(text)
+            done = subprocess.run([sys.executable, ROOT / "tools" / "lint-headers", path], text=True,
+                                  stdout=subprocess.PIPE, check=False)
+        lines = [line.split(":", 1)[1] for line in done.stdout.splitlines()]
+        self.assertEqual(done.returncode, 1 if lines else 0)
+        return lines
+
+    def changed(self, old, new):
+        self.assertIn(old, self.GOOD)
+        return self.findings(self.GOOD.replace(old, new))
+
+
+class Comments(LintCase):
     """tools/lint-headers, on a header whose comments are right, and with one thing wrong."""
 
     GOOD = """/* SPDX-License-Identifier: Apache-2.0 */
@@ -132,20 +152,6 @@ BLZ_API int blz_parrot_say(blz_parrot *parrot, const char *text);
 /* Wakes it. [any thread] */
 BLZ_API void blz_parrot_wake(blz_parrot *parrot);
 """
-
-    def findings(self, text):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "parrot.h"
-            path.write_text(text)
-            done = subprocess.run([sys.executable, ROOT / "tools" / "lint-headers", path], text=True,
-                                  stdout=subprocess.PIPE, check=False)
-        lines = [line.split(":", 1)[1] for line in done.stdout.splitlines()]
-        self.assertEqual(done.returncode, 1 if lines else 0)
-        return lines
-
-    def changed(self, old, new):
-        self.assertIn(old, self.GOOD)
-        return self.findings(self.GOOD.replace(old, new))
 
     def test_good_comments_are_left_alone(self):
         self.assertEqual(self.findings(self.GOOD), [])
@@ -177,6 +183,70 @@ BLZ_API void blz_parrot_wake(blz_parrot *parrot);
         self.assertEqual(found, ['13: "whoever": name the task, thread or program'])
         found = self.changed("they say what they are told.", "they say who they are.")
         self.assertEqual(found, ['3: "who": name the task, thread or program'])
+
+
+class Callbacks(LintCase):
+    """tools/lint-headers, about the place of a callback's arg."""
+
+    GOOD = """/* SPDX-License-Identifier: Apache-2.0 */
+/* Parrots: they say what they are told. */
+
+/* What a parrot has heard. */
+typedef void (*blz_parrot_fn)(const char *word, void *arg);
+
+/* How it is fed. */
+typedef struct blz_parrot_options {
+    int (*feed)(void *seed, void *arg);
+    void *(*alloc)(size_t size, size_t align, void *ctx);
+    void *arg;
+} blz_parrot_options;
+
+/* ---- Speaking [task] ---- */
+
+/* Listens. -EAGAIN: it is asleep. */
+BLZ_API int blz_parrot_listen(blz_parrot *parrot, size_t *nr, void (*fn)(int word, void *arg),
+                              void *arg, const blz_parrot_options *options);
+
+/* Gives a seed away. -EAGAIN: it is asleep. */
+BLZ_API int blz_parrot_give(blz_parrot *parrot, int64_t (*fn)(void *arg), void *arg,
+                            void (*destroy)(void *arg));
+"""
+
+    def test_a_good_header_is_left_alone(self):
+        self.assertEqual(self.findings(self.GOOD), [])
+
+    def test_the_arg_of_a_type_of_callbacks_is_last(self):
+        found = self.changed("(const char *word, void *arg)", "(void *arg, const char *word)")
+        self.assertEqual(found, ["5: blz_parrot_fn: its arg is not the last parameter"])
+
+    def test_the_arg_of_a_callback_in_a_struct_is_last(self):
+        found = self.changed("(void *seed, void *arg)", "(void *arg, void *seed)")
+        self.assertEqual(found, ["9: feed: its arg is not the last parameter"])
+        found = self.changed("(size_t size, size_t align, void *ctx)", "(void *ctx, size_t size, size_t align)")
+        self.assertEqual(found, ["10: alloc: its arg is not the last parameter"])
+
+    def test_the_arg_of_a_callback_in_a_macro_is_last(self):
+        made = "#define BLZ_PARROT(name, type) \\\n    struct name { \\\n        bool (*fn)(void *, type *);}\n"
+        self.assertIn("25: fn: its arg is not the last parameter", self.findings(self.GOOD + made))
+
+    def test_the_arg_of_a_parameter_is_last(self):
+        found = self.changed("(int word, void *arg)", "(void *arg, int word)")
+        self.assertEqual(found, ["17: fn: its arg is not the last parameter"])
+
+    def test_an_arg_follows_its_callback(self):
+        good = "size_t *nr, void (*fn)(int word, void *arg),\n                              void *arg,"
+        found = self.changed(good, "void *arg, size_t *nr, void (*fn)(int word, void *arg),")
+        self.assertIn("17: blz_parrot_listen: `void *arg` does not follow its callback", found)
+        self.assertIn("17: blz_parrot_listen: no arg after `void (*fn)(int word, void *arg)`", found)
+
+    def test_an_output_does_not_follow_the_arg(self):
+        found = self.changed("void *arg, const blz_parrot_options *options", "void *arg, size_t *most")
+        self.assertEqual(found, ["17: blz_parrot_listen: `size_t *most` comes after a callback's arg"])
+
+    def test_destroy_follows_what_it_destroys(self):
+        good = "int64_t (*fn)(void *arg), void *arg,\n                            void (*destroy)(void *arg)"
+        found = self.changed(good, "void (*destroy)(void *arg), int64_t (*fn)(void *arg), void *arg")
+        self.assertEqual(found, ["21: blz_parrot_give: destroy does not follow the arg"])
 
 
 class Headers(unittest.TestCase):

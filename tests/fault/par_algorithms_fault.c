@@ -107,7 +107,7 @@ struct big {
 
 static const struct big zero;
 
-static int fold_big(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int fold_big(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     const struct data *d = arg;
 
@@ -130,13 +130,13 @@ static const blz_par_reducer big_sum = {sizeof zero, &zero, fold_big, add_big, {
 static int call_reduce(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = 20;
-    return blz_par_reduce(par, d->n, &big_sum, d, d->out, o);
+    return blz_par_reduce(par, d->out, d->n, &big_sum, d, o);
 }
 
 static int call_deterministic_reduce(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = 20;
-    return blz_par_deterministic_reduce(par, d->n, &big_sum, d, d->out, o);
+    return blz_par_deterministic_reduce(par, d->out, d->n, &big_sum, d, o);
 }
 
 static bool is_the_middle(size_t i, void *arg)
@@ -146,7 +146,7 @@ static bool is_the_middle(size_t i, void *arg)
 
 static int call_find(blz_par *par, struct data *d, const blz_par_options *o)
 {
-    int rc = blz_par_find_first(par, d->n, is_the_middle, &d->n, (size_t *)d->out, o);
+    int rc = blz_par_find_first(par, (size_t *)d->out, d->n, is_the_middle, &d->n, o);
 
     d->nr = 1;
     check(rc == 0 || d->out[0] == d->n);
@@ -156,7 +156,7 @@ static int call_find(blz_par *par, struct data *d, const blz_par_options *o)
 static int call_count(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = 1;
-    return blz_par_count(par, d->n, is_the_middle, &d->n, (size_t *)d->out, o);
+    return blz_par_count(par, (size_t *)d->out, d->n, is_the_middle, &d->n, o);
 }
 
 static int compare(const void *a, const void *b, void *arg)
@@ -170,7 +170,7 @@ static int compare(const void *a, const void *b, void *arg)
 static int call_max(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = 1;
-    return blz_par_max(par, d->in, d->n, 8, compare, NULL, (size_t *)d->out, o);
+    return blz_par_max(par, (size_t *)d->out, d->in, d->n, 8, compare, NULL, o);
 }
 
 /* ---- scans, filters ---- */
@@ -184,13 +184,13 @@ static void add(void *sum, const void *x, void *arg)
 static int call_scan(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = d->n;
-    return blz_par_scan_inclusive(par, d->in, d->n, 8, d->out, add, NULL, o);
+    return blz_par_scan_inclusive(par, d->out, d->in, d->n, 8, add, NULL, o);
 }
 
 static int call_scan_of_large(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = d->n / 10 * 10;
-    return blz_par_scan_exclusive(par, d->in, d->n / 10, 80, d->out, d->in, NULL, add, NULL, o);
+    return blz_par_scan_exclusive(par, d->out, NULL, d->in, d->n / 10, 80, d->in, add, NULL, o);
 }
 
 static int is_odd(const void *x, void *arg)
@@ -201,12 +201,12 @@ static int is_odd(const void *x, void *arg)
 
 static int call_filter(blz_par *par, struct data *d, const blz_par_options *o)
 {
-    return blz_par_filter(par, d->in, d->n, 8, d->out, &d->nr, is_odd, NULL, o);
+    return blz_par_filter(par, d->out, &d->nr, d->in, d->n, 8, is_odd, NULL, o);
 }
 
 static int call_filter_index(blz_par *par, struct data *d, const blz_par_options *o)
 {
-    return blz_par_filter_index(par, d->in, d->n, 8, (size_t *)d->out, &d->nr, is_odd, NULL, o);
+    return blz_par_filter_index(par, (size_t *)d->out, &d->nr, d->in, d->n, 8, is_odd, NULL, o);
 }
 
 static int call_partition(blz_par *par, struct data *d, const blz_par_options *o)
@@ -214,12 +214,12 @@ static int call_partition(blz_par *par, struct data *d, const blz_par_options *o
     size_t nr;
 
     d->nr = d->n;
-    return blz_par_partition(par, d->in, d->n, 8, d->out, NULL, &nr, is_odd, NULL, o);
+    return blz_par_partition(par, d->out, NULL, &nr, d->in, d->n, 8, is_odd, NULL, o);
 }
 
 static int call_partition_in_two(blz_par *par, struct data *d, const blz_par_options *o)
 {
-    return blz_par_partition(par, d->in, d->n, 8, d->out, d->out + d->n, &d->nr, is_odd, NULL, o);
+    return blz_par_partition(par, d->out, d->out + d->n, &d->nr, d->in, d->n, 8, is_odd, NULL, o);
 }
 
 static int are_alike(const void *a, const void *b, void *arg)
@@ -230,17 +230,17 @@ static int are_alike(const void *a, const void *b, void *arg)
 
 static int call_unique(blz_par *par, struct data *d, const blz_par_options *o)
 {
-    return blz_par_unique(par, d->in, d->n, 8, d->out, &d->nr, are_alike, NULL, o);
+    return blz_par_unique(par, d->out, &d->nr, d->in, d->n, 8, are_alike, NULL, o);
 }
 
 static int call_pack(blz_par *par, struct data *d, const blz_par_options *o)
 {
-    return blz_par_pack(par, d->in, d->n, 8, d->flags, d->out, &d->nr, o);
+    return blz_par_pack(par, d->out, &d->nr, d->in, d->n, 8, d->flags, o);
 }
 
 static int call_pack_index(blz_par *par, struct data *d, const blz_par_options *o)
 {
-    return blz_par_pack_index(par, d->flags, d->n, (size_t *)d->out, &d->nr, o);
+    return blz_par_pack_index(par, (size_t *)d->out, &d->nr, d->flags, d->n, o);
 }
 
 /* ---- moves, histograms ---- */
@@ -254,21 +254,21 @@ static int call_flatten(blz_par *par, struct data *d, const blz_par_options *o)
 
     for (size_t i = 0; i < 101; i++)
         slices[i] = (blz_par_slice){d->in + i, i == 50 ? d->n - 600 : i % 10};
-    rc = blz_par_offsets(par, slices, 101, offsets, o);
+    rc = blz_par_offsets(par, offsets, slices, 101, o);
     d->nr = offsets[101];
-    return rc < 0 ? rc : blz_par_flatten(par, slices, 101, 8, offsets, d->out, o);
+    return rc < 0 ? rc : blz_par_flatten(par, d->out, slices, 101, 8, offsets, o);
 }
 
 static int call_gather(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = d->n;
-    return blz_par_gather(par, d->in, d->n, 8, d->index, d->n, d->out, o);
+    return blz_par_gather(par, d->out, d->in, d->n, 8, d->index, d->n, o);
 }
 
 static int call_scatter(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = d->n;
-    return blz_par_scatter(par, d->in, d->n, 8, d->index, d->out, d->n, o);
+    return blz_par_scatter(par, d->out, d->n, d->in, d->n, 8, d->index, o);
 }
 
 static int64_t remainder_of(const void *x, void *arg)
@@ -280,14 +280,14 @@ static int call_histogram(blz_par *par, struct data *d, const blz_par_options *o
 {
     size_t nr = d->nr = 10;
 
-    return blz_par_histogram(par, d->in, d->n, 8, (size_t *)d->out, nr, remainder_of, &nr, o);
+    return blz_par_histogram(par, (size_t *)d->out, nr, d->in, d->n, 8, remainder_of, &nr, o);
 }
 
 static int call_histogram_of_many(blz_par *par, struct data *d, const blz_par_options *o)
 {
     size_t nr = d->nr = d->n;
 
-    return blz_par_histogram(par, d->in, d->n, 8, (size_t *)d->out, nr, remainder_of, &nr, o);
+    return blz_par_histogram(par, (size_t *)d->out, nr, d->in, d->n, 8, remainder_of, &nr, o);
 }
 
 /* ---- groups, shuffling ---- */
@@ -309,15 +309,15 @@ static int call_group(blz_par *par, struct data *d, const blz_par_options *o)
     int rc;
 
     memset(d->out, 0, (d->n + 300) * sizeof *d->out);
-    rc = blz_par_group(par, d->in, d->n, 8, (uint32_t *)(void *)d->out, (size_t *)d->out + d->n,
-                       &nr, hash, same, NULL, o);
+    rc = blz_par_group(par, (uint32_t *)(void *)d->out, (size_t *)d->out + d->n, &nr, d->in, d->n,
+                       8, hash, same, NULL, o);
     d->nr = d->n + nr;
     return rc;
 }
 
 static int call_distinct(blz_par *par, struct data *d, const blz_par_options *o)
 {
-    return blz_par_distinct(par, d->in, d->n, 8, d->out, &d->nr, hash, same, NULL, o);
+    return blz_par_distinct(par, d->out, &d->nr, d->in, d->n, 8, hash, same, NULL, o);
 }
 
 static int call_reduce_by_key(blz_par *par, struct data *d, const blz_par_options *o)
@@ -326,7 +326,7 @@ static int call_reduce_by_key(blz_par *par, struct data *d, const blz_par_option
 
     d->nr = 600;
     memset(d->out, 0, d->nr * sizeof *d->out);
-    return blz_par_reduce_by_key(par, d->in, 8, d->in, 8, d->n, d->out, d->out + 300, &nr, hash,
+    return blz_par_reduce_by_key(par, d->out, d->out + 300, &nr, d->in, d->in, d->n, 8, 8, hash,
                                  same, add, NULL, o);
 }
 
@@ -347,20 +347,20 @@ static int call_reduce_by_many_keys(blz_par *par, struct data *d, const blz_par_
     size_t nr;
 
     d->nr = 2 * d->n;
-    return blz_par_reduce_by_key(par, d->in, 8, d->in, 8, d->n, d->out, d->out + d->n, &nr,
+    return blz_par_reduce_by_key(par, d->out, d->out + d->n, &nr, d->in, d->in, d->n, 8, 8,
                                  hash_of_all, is_same, add, NULL, o);
 }
 
 static int call_group_order(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = d->n + 8;
-    return blz_par_group_order(par, d->few, d->n, 7, (size_t *)d->out + d->n, (size_t *)d->out, o);
+    return blz_par_group_order(par, (size_t *)d->out + d->n, (size_t *)d->out, d->few, d->n, 7, o);
 }
 
 static int call_group_order_of_many(blz_par *par, struct data *d, const blz_par_options *o)
 {
     d->nr = 2 * d->n + 1;
-    return blz_par_group_order(par, d->many, d->n, d->n, (size_t *)d->out + d->n, (size_t *)d->out,
+    return blz_par_group_order(par, (size_t *)d->out + d->n, (size_t *)d->out, d->many, d->n, d->n,
                                o);
 }
 

@@ -62,7 +62,7 @@ static int add_big(void *acc, void *right, void *arg)
     return 0;
 }
 
-static int count_big(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int count_big(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     (void)par, (void)arg;
     ((struct big *)acc)->count += end - begin;
@@ -75,7 +75,7 @@ static void run_filler(blz_par *par, blz_par_job *job)
 }
 
 /* The first element makes forks until somebody has taken the others and found no memory. */
-static int count_after_refusal(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int count_after_refusal(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     struct valve *v = arg;
     blz_par_job filler;
@@ -86,7 +86,7 @@ static int count_after_refusal(blz_par *par, size_t begin, size_t end, void *acc
         if (blz_par_unfork(par, &filler))
             continue;
     }
-    return count_big(par, begin, end, acc, arg);
+    return count_big(par, acc, begin, end, arg);
 }
 
 static void fold_without_memory(blz_par *par, void *arg)
@@ -97,10 +97,10 @@ static void fold_without_memory(blz_par *par, void *arg)
     struct big result;
 
     set_shut(arg, true);
-    check(blz_par_reduce(par, 1000, &starving, arg, &result, NULL) == -ENOMEM);
+    check(blz_par_reduce(par, &result, 1000, &starving, arg, NULL) == -ENOMEM);
     check(result.count == 1); /* the part that had begun */
     set_shut(arg, false);
-    check(blz_par_reduce(par, 1000, &counting, arg, &result, NULL) == 0 && result.count == 1000);
+    check(blz_par_reduce(par, &result, 1000, &counting, arg, NULL) == 0 && result.count == 1000);
 }
 
 static void a_fold_whose_part_has_no_accumulator_fails(void **state)
@@ -115,10 +115,10 @@ static void fold_fixed_without_memory(blz_par *par, void *arg)
     struct big result;
 
     set_shut(arg, true);
-    check(blz_par_deterministic_reduce(par, 1000, &counting, arg, &result, NULL) == -ENOMEM);
+    check(blz_par_deterministic_reduce(par, &result, 1000, &counting, arg, NULL) == -ENOMEM);
     check(result.count == 0);
     set_shut(arg, false);
-    check(blz_par_deterministic_reduce(par, 1000, &counting, arg, &result, NULL) == 0);
+    check(blz_par_deterministic_reduce(par, &result, 1000, &counting, arg, NULL) == 0);
     check(result.count == 1000);
 }
 

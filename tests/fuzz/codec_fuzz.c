@@ -124,8 +124,8 @@ static void drain(struct feed *f, bool at_end)
         size_t len = f->given - f->used;
         char *exact = exact_copy(f->data + f->used, len, 0);
         blz_cut cut;
-        rc = at_end ? blz_codec_finish(&f->codec, exact, len, &cut)
-                    : blz_codec_decode(&f->codec, exact, len, &cut);
+        rc = at_end ? blz_codec_finish(&f->codec, &cut, exact, len)
+                    : blz_codec_decode(&f->codec, &cut, exact, len);
         free(exact);
         require(cut.used <= len && cut.at + cut.len <= cut.used);
         if (rc != 0)
@@ -273,7 +273,7 @@ static void check_encode(const struct settings *s, const uint8_t *data, size_t s
     int rc;
 
     require(make(&codec, s) == 0);
-    rc = blz_codec_encode(&codec, prefix, data, size, &e);
+    rc = blz_codec_encode(&codec, &e, prefix, data, size);
     require(rc == 0 || rc == -EMSGSIZE || rc == -EINVAL);
     require(size <= s->max || rc == -EMSGSIZE);
     if (rc < 0)
@@ -285,7 +285,7 @@ static void check_encode(const struct settings *s, const uint8_t *data, size_t s
     memcpy(all + e.head_len, data, size);
     memcpy(all + e.head_len + size, e.tail, e.tail_len);
     header = s->is_length && s->length.keep_header ? e.head_len : 0;
-    require(blz_codec_decode(&codec, all, e.head_len + size + e.tail_len, &cut) == 1);
+    require(blz_codec_decode(&codec, &cut, all, e.head_len + size + e.tail_len) == 1);
     require(cut.used == e.head_len + size + e.tail_len && cut.len == size + header);
     require(cut.at == e.head_len - header && memcmp(all + e.head_len, data, size) == 0);
     if (s->is_length)
@@ -304,7 +304,7 @@ static void check_refused(const struct settings *s, const uint8_t *data, size_t 
     if (s->is_length || size > s->max || size > 1024)
         return;
     require(make(&codec, s) == 0);
-    if (blz_codec_encode(&codec, NULL, data, size, &e) != -EINVAL)
+    if (blz_codec_encode(&codec, &e, NULL, data, size) != -EINVAL)
         return;
     memcpy(all, data, size);
     memcpy(all + size, codec.delimiter_, codec.delimiter_len_);

@@ -145,7 +145,7 @@ BLZ_ASYNC(by_reader)
     self->rc = blz_reader_init(&self->reader, piece_stream(self->way->pieces), self->way->memory,
                                self->way->size);
     while (self->rc == 0 || self->rc == -EMSGSIZE) {
-        BLZ_AWAIT(self->rc, blz_reader_record(&self->reader, &self->way->codec, &self->line));
+        BLZ_AWAIT(self->rc, blz_reader_record(&self->reader, &self->line, &self->way->codec));
         if (self->rc == 0)
             break;
         note(self->way->log, self->line.data, self->rc == 1 ? (int64_t)self->line.len : self->rc);

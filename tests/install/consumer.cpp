@@ -50,10 +50,10 @@ static bool use_runtime(blz_rt *rt)
     args.rt = rt;
     args.handle = &waited;
     args.name = "waited for";
-    if (blz_spawn(&args, &frame, sizeof frame) < 0 || blz_handle_wait(&waited) < 0)
+    if (blz_spawn(&frame, sizeof frame, &args) < 0 || blz_handle_wait(&waited) < 0)
         return false;
     args.handle = &called_back;
-    if (blz_spawn(&args, &frame, sizeof frame) < 0 ||
+    if (blz_spawn(&frame, sizeof frame, &args) < 0 ||
         blz_task_on_done(&called_back, on_done, &called) < 0 || blz_rt_shutdown(rt, BLZ_NEVER) < 0)
         return false;
 
@@ -90,7 +90,7 @@ static bool use_queue()
     if (orders_new(&tx, &rx, 2) < 0)
         return false;
     fine = orders_try_send(&tx, sent) == 0 && orders_recv_wait(&rx, &got) == 0 && got.item == 7;
-    fine = fine && blz_sender_try_reserve(&tx.raw, 1, &permit) == 0;
+    fine = fine && blz_sender_try_reserve(&tx.raw, &permit, 1) == 0;
     if (fine)
         orders_permit_send(&permit, sent);
     orders_sender_drop(&tx);

@@ -378,7 +378,7 @@ static void a_permit_given_back_is_room_for_a_sender(void)
     blz_permit permit;
 
     channel_begin(1);
-    model_assert(blz_sender_try_reserve(&tx, 1, &permit) == 0);
+    model_assert(blz_sender_try_reserve(&tx, &permit, 1) == 0);
     model_thread a = model_start_named(release_permit, &permit, "permit");
     send_await(&numbers[0]);
     model_join(a);
@@ -390,7 +390,7 @@ static void a_permit_given_back_lets_receivers_go(void)
     blz_permit permit;
 
     channel_begin(1);
-    model_assert(blz_sender_try_reserve(&tx, 1, &permit) == 0);
+    model_assert(blz_sender_try_reserve(&tx, &permit, 1) == 0);
     close_it(NULL);
     model_thread a = model_start_named(release_permit, &permit, "permit");
     model_assert(recv_number() == -EPIPE);
@@ -409,7 +409,7 @@ static void a_permit_is_good_after_the_close(void)
     blz_permit permit;
 
     channel_begin(1);
-    model_assert(blz_sender_try_reserve(&tx, 1, &permit) == 0);
+    model_assert(blz_sender_try_reserve(&tx, &permit, 1) == 0);
     model_thread a = model_start_named(use_permit, &permit, "permit");
     model_thread b = model_start_named(close_it, NULL, "closer");
     recv_all(NULL);
@@ -428,7 +428,7 @@ static void a_permit_gets_a_slot_that_has_been_read(void)
     send_try(&numbers[1]);
     send_try(&numbers[2]);
     recv_await(NULL);
-    model_assert(blz_sender_try_reserve(&tx, 1, &permit) == 0);
+    model_assert(blz_sender_try_reserve(&tx, &permit, 1) == 0);
     model_thread a = model_start_named(recv_await, NULL, "receiver");
     model_thread b = model_start_named(send_try, &numbers[3], "sender");
     use_permit(&permit);
@@ -442,7 +442,7 @@ static void a_permit_without_receivers_is_cleared_up(void)
     blz_permit permit;
 
     channel_begin(1);
-    model_assert(blz_sender_try_reserve(&tx, 1, &permit) == 0);
+    model_assert(blz_sender_try_reserve(&tx, &permit, 1) == 0);
     model_thread a = model_start_named(use_permit, &permit, "permit");
     blz_receiver_drop(&rx);
     model_join(a);
@@ -459,12 +459,12 @@ static void a_cancelled_reserve_loses_no_room(void)
     send_try(&numbers[0]);
     send_try(&numbers[1]);
     model_thread a = model_start_named(recv_await, NULL, "receiver");
-    if (poll_and_cancel(blz_sender_reserve(&op, &tx, 1, &permit)) == 0)
+    if (poll_and_cancel(blz_sender_reserve(&op, &tx, &permit, 1)) == 0)
         blz_permit_release(&permit);
     model_assert(permit.count == 0);
     model_join(a);
     model_assert(blz_channel_room(tx.channel) == 1);
-    model_assert(blz_sender_try_reserve(&tx, 1, &permit) == 0);
+    model_assert(blz_sender_try_reserve(&tx, &permit, 1) == 0);
     blz_permit_release(&permit);
     channel_end();
 }
@@ -478,9 +478,9 @@ static void who_stood_behind_a_cancelled_reserve_goes_on(void)
     blz_future *future;
 
     channel_begin(2);
-    model_assert(blz_sender_try_reserve(&tx, 1, &held) == 0);
+    model_assert(blz_sender_try_reserve(&tx, &held, 1) == 0);
     hand_begin(&hand);
-    future = blz_sender_reserve(&op, &tx, 2, &wanted);
+    future = blz_sender_reserve(&op, &tx, &wanted, 2);
     model_assert(blz_is_pending(future->ops->poll(future, &hand.cx)));
     model_thread a = model_start_named(send_await, &numbers[0], "sender");
     future->ops->cancel(future, &hand.cx);

@@ -193,7 +193,7 @@ static void a_join_that_is_taken_back_can_be_repeated(void)
 
     set_up(2);
     model_assert(SMALL_RT_ON(&rt->workers[0],
-                             blz_spawn(&(blz_spawn_args){.rt = rt}, &frame, sizeof frame)) == 0);
+                             blz_spawn(&frame, sizeof frame, &(blz_spawn_args){.rt = rt})) == 0);
     model_thread thread = start_worker(1);
     small_rt_poll_all(&rt->workers[0]);
     model_join(thread);

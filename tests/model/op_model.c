@@ -199,7 +199,7 @@ static void set_up(const void *frame, size_t size)
         fake_driver_of(rt->workers[i].driver)->answers_cancels = answers;
     }
     model_assert(SMALL_RT_ON(&rt->workers[0],
-                             blz_spawn(&(blz_spawn_args){.handle = &handle}, frame, size)) == 0);
+                             blz_spawn(frame, size, &(blz_spawn_args){.handle = &handle})) == 0);
     small_rt_poll_all(&rt->workers[0]);
 }
 

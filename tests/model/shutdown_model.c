@@ -215,7 +215,7 @@ static void a_worker_that_shuts_down_takes_part(void)
     struct parent frame = {.blz_frame.ops = &parent_ops};
 
     ended = 0;
-    model_assert(blz_run(options(2), &frame, sizeof frame, "parent") == 0);
+    model_assert(blz_run(&frame, sizeof frame, "parent", options(2)) == 0);
     model_assert(ended == (spawned == 0));
 }
 

@@ -44,7 +44,7 @@ static int64_t send_now(struct producer *p)
 
     if (!p->scene->bounded || random_below(&p->seed, 2))
         return nums_try_send(&p->tx, p->first + p->i);
-    if (blz_sender_try_reserve(&p->tx.raw, 1, &permit) < 0)
+    if (blz_sender_try_reserve(&p->tx.raw, &permit, 1) < 0)
         return -EAGAIN;
     nums_permit_send(&permit, p->first + p->i);
     return 0;
@@ -76,7 +76,7 @@ BLZ_ASYNC(producer)
             self->rc = send_now(self);
         } else {
             BLZ_AWAIT(self->rc,
-                      blz_sender_reserve(&self->reserve, &self->tx.raw, 1, &self->permit));
+                      blz_sender_reserve(&self->reserve, &self->tx.raw, &self->permit, 1));
             check(self->rc == 0 && self->permit.count == 1);
             nums_permit_send(&self->permit, self->first + self->i);
         }

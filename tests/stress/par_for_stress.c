@@ -79,9 +79,9 @@ static void compute(blz_par *par, void *arg)
 
     check_result(j, blz_par_for(par, j->n, do_elements, j, &options));
     check(blz_par_for(par, 10, do_loops, &j->seed, NULL) == 0);
-    check(sum_mixed(par, j->n, &j->seed, &sum, NULL) == 0);
+    check(sum_mixed(par, &sum, j->n, &j->seed, NULL) == 0);
     check(sum == serial_sum(j->seed, j->n));
-    check(sum_mixed_deterministic(par, j->n, &j->seed, &sum, NULL) == 0);
+    check(sum_mixed_deterministic(par, &sum, j->n, &j->seed, NULL) == 0);
     check(sum == serial_sum(j->seed, j->n));
 }
 

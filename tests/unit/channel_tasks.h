@@ -52,7 +52,7 @@ struct reserves {
 BLZ_ASYNC(reserves)
 {
     BLZ_BEGIN;
-    BLZ_AWAIT(self->rc, blz_sender_reserve(&self->op, &self->tx->raw, self->count, self->permit));
+    BLZ_AWAIT(self->rc, blz_sender_reserve(&self->op, &self->tx->raw, self->permit, self->count));
     BLZ_END(self->rc);
 }
 

@@ -123,10 +123,10 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_null(rx.channel);
     blz_sender_drop(&tx); /* empty handles */
     blz_receiver_drop(&rx);
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 0, &permit), -EINVAL);
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 3, &permit), -EINVAL);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &permit, 0), -EINVAL);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &permit, 3), -EINVAL);
     channel_new(&u, BLZ_UNBOUNDED);
-    assert_int_equal(blz_sender_try_reserve(&u.tx.raw, 1, &permit), -ENOTSUP);
+    assert_int_equal(blz_sender_try_reserve(&u.tx.raw, &permit, 1), -ENOTSUP);
     blz_permit_release(&permit); /* nothing in it */
     nums_sender_drop(&u.tx);
     nums_receiver_drop(&u.rx);
@@ -364,7 +364,7 @@ static void without_receivers_a_permit_still_works(void **state)
 
     (void)state;
     new_with_destroy(&tx, &rx, 3);
-    assert_int_equal(blz_sender_try_reserve(&tx.raw, 2, &permit), 0);
+    assert_int_equal(blz_sender_try_reserve(&tx.raw, &permit, 2), 0);
     nums_receiver_drop(&rx);
     nums_permit_send(&permit, 9);
     assert_int_equal(nr_destroyed, 1);
@@ -427,13 +427,13 @@ static void permits_are_room_that_others_cannot_take(void **state)
     blz_permit permit, other;
 
     (void)state;
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 2, &permit), 0);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &permit, 2), 0);
     assert_int_equal(permit.count, 2);
     assert_int_equal(blz_channel_room(f.tx.raw.channel), 1);
     assert_int_equal(blz_channel_len(f.tx.raw.channel), 0);
     assert_int_equal(try_send(&f, 1), 0);
     assert_int_equal(try_send(&f, 2), -EAGAIN);
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 1, &other), -EAGAIN);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &other, 1), -EAGAIN);
     assert_int_equal(other.count, 0);
     assert_int_equal(try_recv(&f), 1); /* a permit is no message: it holds nobody up */
     assert_int_equal(try_recv(&f), -EAGAIN);
@@ -453,7 +453,7 @@ static void permits_go_round_the_ring(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < 100; i++) {
-        assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 1 + i % 3, &permit), 0);
+        assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &permit, 1 + i % 3), 0);
         for (uint64_t k = 0; k <= i % 3; k++)
             blz_permit_send(&permit, &i);
         for (uint64_t k = 0; k <= i % 3; k++)
@@ -470,7 +470,7 @@ static void a_closed_channel_waits_for_permits(void **state)
     blz_permit permit;
 
     (void)state;
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 2, &permit), 0);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &permit, 2), 0);
     blz_channel_close(f.rx.raw.channel);
     assert_int_equal(try_recv(&f), -EAGAIN);
     nums_permit_send(&permit, 8);

@@ -54,7 +54,7 @@ static void a_permit_given_back_wakes_receivers_of_a_closed_channel(void **state
     int task;
 
     (void)state;
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 1, &permit), 0);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &permit, 1), 0);
     blz_channel_close(f.tx.raw.channel);
     task = start_recv(&f);
     assert_false(is_done(&f, task));
@@ -70,7 +70,7 @@ static void a_permit_that_is_used_wakes_a_receiver(void **state)
     int task = start_recv(&f);
 
     (void)state;
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 1, &permit), 0);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &permit, 1), 0);
     assert_false(is_done(&f, task));
     nums_permit_send(&permit, 6);
     assert_int_equal(result_of(&f, task), 6);
@@ -85,7 +85,7 @@ static void permits_keep_others_out_of_the_way_to_a_receiver(void **state)
     int receiver = start_recv(&f);
 
     (void)state;
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 1, &permit), 0);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &permit, 1), 0);
     assert_int_equal(try_send(&f, 1), -EAGAIN);
     nums_permit_send(&permit, 2);
     assert_int_equal(result_of(&f, receiver), 2);
@@ -228,7 +228,7 @@ static void a_permit_given_back_serves_those_who_wait(void **state)
     int a, b;
 
     (void)state;
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 3, &permit), 0);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &permit, 3), 0);
     a = start_send(&f, 1);
     b = start_reserve(&f, 2, &second);
     assert_false(is_done(&f, a));
@@ -321,7 +321,7 @@ static void a_cancelled_reserve_lets_others_go(void **state)
     int large, small;
 
     (void)state;
-    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, 1, &held), 0);
+    assert_int_equal(blz_sender_try_reserve(&f.tx.raw, &held, 1), 0);
     large = start_reserve(&f, 2, &permit);
     small = start_send(&f, 3);
     assert_false(is_done(&f, small));
@@ -576,11 +576,11 @@ static void a_thread_waits_for_the_end(void **state)
     blz_permit permit;
 
     (void)state;
-    assert_int_equal(blz_sender_reserve_wait(&f.tx.raw, 2, &permit), 0);
+    assert_int_equal(blz_sender_reserve_wait(&f.tx.raw, &permit, 2), 0);
     blz_permit_release(&permit);
     blz_channel_close(f.rx.raw.channel);
     join_thread(thread);
-    assert_int_equal(blz_sender_reserve_wait(&f.tx.raw, 2, &permit), -EPIPE);
+    assert_int_equal(blz_sender_reserve_wait(&f.tx.raw, &permit, 2), -EPIPE);
     end(&f);
 }
 

@@ -110,7 +110,7 @@ static int64_t spawn_and_cancel(blz_rt *rt, const void *future, size_t size)
 {
     blz_handle handle;
 
-    assert_int_equal(blz_spawn(&(blz_spawn_args){.rt = rt, .handle = &handle}, future, size), 0);
+    assert_int_equal(blz_spawn(future, size, &(blz_spawn_args){.rt = rt, .handle = &handle}), 0);
     blz_handle_cancel(&handle);
     turn_all(rt);
     return result_of(&handle);

@@ -357,7 +357,7 @@ static void a_hand_written_future_has_no_lines(void **state)
 
     (void)state;
     rt = new_embedded_rt();
-    assert_int_equal(blz_spawn(&(blz_spawn_args){.rt = rt}, &frame, sizeof frame), 0);
+    assert_int_equal(blz_spawn(&frame, sizeof frame, &(blz_spawn_args){.rt = rt}), 0);
     turn_all(rt);
     take_dump();
     assert_int_equal(dump.count, 1);

@@ -289,8 +289,8 @@ static void a_task_that_wakes_itself_does_not_keep_a_turn(void **state)
     int turns = 0;
 
     (void)state;
-    assert_int_equal(blz_spawn(&(blz_spawn_args){.rt = rt, .handle = &handle}, &frame,
-                               sizeof frame),
+    assert_int_equal(blz_spawn(&frame, sizeof frame,
+                               &(blz_spawn_args){.rt = rt, .handle = &handle}),
                      0);
     for (; !blz_handle_done(&handle); turns++) {
         assert_true(is_readable(rt, NOW_MS));

@@ -107,7 +107,7 @@ static void spawn_players(struct table *table)
 {
     for (int side = 0; side < 2; side++) {
         struct player frame = {.future.ops = &player_ops, .table = table, .side = side};
-        assert_int_equal(blz_spawn(&(blz_spawn_args){.rt = rt}, &frame, sizeof frame), 0);
+        assert_int_equal(blz_spawn(&frame, sizeof frame, &(blz_spawn_args){.rt = rt}), 0);
     }
 }
 

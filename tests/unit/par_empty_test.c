@@ -38,11 +38,11 @@ static void check_loops(blz_par *par, void *arg)
     check(blz_par_map(par, &place, &place, N, 0, 0, count_map, &tally, NULL) == 0);
     check(tally.calls == N);
     check(blz_par_fill(par, &place, N, 0, &place, NULL) == 0);
-    check(blz_par_min(par, &place, N, 0, compare, NULL, &index, NULL) == 0 && index == 0);
-    check(blz_par_max(par, &place, N, 0, compare, NULL, &index, NULL) == 0 && index == 0);
+    check(blz_par_min(par, &index, &place, N, 0, compare, NULL, NULL) == 0 && index == 0);
+    check(blz_par_max(par, &index, &place, N, 0, compare, NULL, NULL) == 0 && index == 0);
 }
 
-static int fold_nothing(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int fold_nothing(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     (void)par, (void)acc;
     __atomic_fetch_add(&((struct tally *)arg)->calls, (int)(end - begin), __ATOMIC_RELAXED);
@@ -61,8 +61,8 @@ static void check_folds(blz_par *par, void *arg)
     struct tally tally = {0};
 
     (void)arg;
-    check(blz_par_reduce(par, N, &nothing, &tally, NULL, NULL) == 0 && tally.calls == N);
-    check(blz_par_deterministic_reduce(par, N, &nothing, &tally, NULL, NULL) == 0);
+    check(blz_par_reduce(par, NULL, N, &nothing, &tally, NULL) == 0 && tally.calls == N);
+    check(blz_par_deterministic_reduce(par, NULL, N, &nothing, &tally, NULL) == 0);
     check(tally.calls == 2 * N);
 }
 
@@ -93,17 +93,17 @@ static void check_scans_with(blz_par *par, const blz_par_options *o)
     bool flags[N] = {false};
 
     flags[1] = flags[N - 1] = true;
-    check(blz_par_scan_inclusive(par, &place, N, 0, &place, count_op, &tally, o) == 0);
+    check(blz_par_scan_inclusive(par, &place, &place, N, 0, count_op, &tally, o) == 0);
     check(tally.calls >= N - 1);
-    check(blz_par_scan_exclusive(par, &place, N, 0, &place, &place, &place, count_op, &tally, o) ==
+    check(blz_par_scan_exclusive(par, &place, &place, &place, N, 0, &place, count_op, &tally, o) ==
           0);
-    check(blz_par_filter(par, &place, N, 0, &place, &nr, keep, NULL, o) == 0 && nr == N);
-    check(blz_par_filter_index(par, &place, N, 0, indices, &nr, keep, NULL, o) == 0 && nr == N);
+    check(blz_par_filter(par, &place, &nr, &place, N, 0, keep, NULL, o) == 0 && nr == N);
+    check(blz_par_filter_index(par, indices, &nr, &place, N, 0, keep, NULL, o) == 0 && nr == N);
     check(indices[N - 1] == N - 1);
-    check(blz_par_partition(par, &place, N, 0, &place, NULL, &nr, keep, NULL, o) == 0 && nr == N);
-    check(blz_par_partition(par, &place, N, 0, &place, &place, &nr, keep, NULL, o) == 0);
-    check(blz_par_unique(par, &place, N, 0, &place, &nr, is_equal, NULL, o) == 0 && nr == 1);
-    check(blz_par_pack(par, &place, N, 0, flags, &place, &nr, o) == 0 && nr == 2);
+    check(blz_par_partition(par, &place, NULL, &nr, &place, N, 0, keep, NULL, o) == 0 && nr == N);
+    check(blz_par_partition(par, &place, &place, &nr, &place, N, 0, keep, NULL, o) == 0);
+    check(blz_par_unique(par, &place, &nr, &place, N, 0, is_equal, NULL, o) == 0 && nr == 1);
+    check(blz_par_pack(par, &place, &nr, &place, N, 0, flags, o) == 0 && nr == 2);
 }
 
 static void check_scans(blz_par *par, void *arg)
@@ -127,13 +127,13 @@ static void check_moves(blz_par *par, void *arg)
     size_t offsets[3];
 
     (void)arg;
-    check(blz_par_offsets(par, slices, 2, offsets, NULL) == 0 && offsets[2] == N);
-    check(blz_par_flatten(par, slices, 2, 0, offsets, &place, NULL) == 0);
-    check(blz_par_gather(par, &place, 1, 0, index, N, &place, NULL) == 0);
-    check(blz_par_scatter(par, &place, N, 0, index, &place, 1, NULL) == 0);
+    check(blz_par_offsets(par, offsets, slices, 2, NULL) == 0 && offsets[2] == N);
+    check(blz_par_flatten(par, &place, slices, 2, 0, offsets, NULL) == 0);
+    check(blz_par_gather(par, &place, &place, 1, 0, index, N, NULL) == 0);
+    check(blz_par_scatter(par, &place, 1, &place, N, 0, index, NULL) == 0);
     index[N - 1] = 1;
-    check(blz_par_gather(par, &place, 1, 0, index, N, &place, NULL) == -ERANGE);
-    check(blz_par_histogram(par, &place, N, 0, counts, 2, to_bucket, NULL, NULL) == 0);
+    check(blz_par_gather(par, &place, &place, 1, 0, index, N, NULL) == -ERANGE);
+    check(blz_par_histogram(par, counts, 2, &place, N, 0, to_bucket, NULL, NULL) == 0);
     check(counts[0] == 0 && counts[1] == N);
     check(blz_par_shuffle(par, &place, N, 0, 1, NULL) == 0);
     check(blz_par_shuffle(par, &place, 1000000, 0, 1, NULL) == 0);
@@ -161,11 +161,11 @@ static void check_groups(blz_par *par, void *arg)
     size_t first, nr;
 
     (void)arg;
-    check(blz_par_group(par, &place, N, 0, ids, &first, &nr, hash, is_same, NULL, &o) == 0);
+    check(blz_par_group(par, ids, &first, &nr, &place, N, 0, hash, is_same, NULL, &o) == 0);
     check(nr == 1 && first == 0 && ids[0] == 0 && ids[N - 1] == 0);
-    check(blz_par_distinct(par, &place, N, 0, &place, &nr, hash, is_same, NULL, &o) == 0);
+    check(blz_par_distinct(par, &place, &nr, &place, N, 0, hash, is_same, NULL, &o) == 0);
     check(nr == 1);
-    check(blz_par_reduce_by_key(par, &place, 0, &place, 0, N, &place, &place, &nr, hash, is_same,
+    check(blz_par_reduce_by_key(par, &place, &place, &nr, &place, &place, N, 0, 0, hash, is_same,
                                 count_op, &tally, &o) == 0);
     check(nr == 1 && tally.calls == N - 1);
 }
@@ -192,21 +192,21 @@ static void check_nothing(blz_par *par, void *arg)
     (void)arg;
     check(blz_par_map(par, NULL, NULL, 0, 8, 8, count_map, &none, NULL) == 0);
     check(blz_par_fill(par, NULL, 0, 8, &first, NULL) == 0);
-    check(blz_par_scan_inclusive(par, NULL, 0, 8, NULL, count_op, &none, NULL) == 0);
-    check(blz_par_scan_exclusive(par, NULL, 0, 8, NULL, &first, &total, count_op, &none, NULL) ==
+    check(blz_par_scan_inclusive(par, NULL, NULL, 0, 8, count_op, &none, NULL) == 0);
+    check(blz_par_scan_exclusive(par, NULL, &total, NULL, 0, 8, &first, count_op, &none, NULL) ==
           0);
     check(total == 3);
-    check(blz_par_filter(par, NULL, 0, 8, NULL, &nr, keep, NULL, NULL) == 0 && nr == 0);
-    check(blz_par_partition(par, NULL, 0, 8, NULL, NULL, &nr, keep, NULL, NULL) == 0 && nr == 0);
-    check(blz_par_unique(par, NULL, 0, 8, NULL, &nr, is_equal, NULL, NULL) == 0 && nr == 0);
-    check(blz_par_offsets(par, NULL, 0, offsets, NULL) == 0 && offsets[0] == 0);
-    check(blz_par_flatten(par, NULL, 0, 8, offsets, NULL, NULL) == 0);
-    check(blz_par_gather(par, NULL, 0, 8, NULL, 0, NULL, NULL) == 0);
-    check(blz_par_scatter(par, NULL, 0, 8, NULL, NULL, 0, NULL) == 0);
-    check(blz_par_histogram(par, NULL, 0, 8, counts, 1, to_bucket, NULL, NULL) == 0);
+    check(blz_par_filter(par, NULL, &nr, NULL, 0, 8, keep, NULL, NULL) == 0 && nr == 0);
+    check(blz_par_partition(par, NULL, NULL, &nr, NULL, 0, 8, keep, NULL, NULL) == 0 && nr == 0);
+    check(blz_par_unique(par, NULL, &nr, NULL, 0, 8, is_equal, NULL, NULL) == 0 && nr == 0);
+    check(blz_par_offsets(par, offsets, NULL, 0, NULL) == 0 && offsets[0] == 0);
+    check(blz_par_flatten(par, NULL, NULL, 0, 8, offsets, NULL) == 0);
+    check(blz_par_gather(par, NULL, NULL, 0, 8, NULL, 0, NULL) == 0);
+    check(blz_par_scatter(par, NULL, 0, NULL, 0, 8, NULL, NULL) == 0);
+    check(blz_par_histogram(par, counts, 1, NULL, 0, 8, to_bucket, NULL, NULL) == 0);
     check(counts[0] == 0);
-    check(blz_par_histogram(par, NULL, 0, 8, NULL, 0, to_bucket, NULL, NULL) == 0);
-    check(blz_par_group(par, NULL, 0, 8, NULL, NULL, &nr, hash, is_same, NULL, NULL) == 0);
+    check(blz_par_histogram(par, NULL, 0, NULL, 0, 8, to_bucket, NULL, NULL) == 0);
+    check(blz_par_group(par, NULL, NULL, &nr, NULL, 0, 8, hash, is_same, NULL, NULL) == 0);
     check(nr == 0);
     check(blz_par_shuffle(par, NULL, 0, 8, 1, NULL) == 0);
     check(none.calls == 0);
@@ -228,12 +228,12 @@ static void check_no_groups(blz_par *par, void *arg)
     blz_par_options o = {.cancel = &cancel};
 
     (void)arg;
-    check(blz_par_group_order(par, NULL, 0, 0, offsets, NULL, &o) == 0 && offsets[0] == 0);
-    check(blz_par_group_order(par, ids, N, 0, offsets, order, &o) == -ERANGE);
-    check(blz_par_group_order(par, ids, 1, 0, offsets, order, &o) == -ERANGE);
-    check(blz_par_histogram(par, &place, N, 0, NULL, 0, to_bucket, NULL, &o) == -ERANGE);
+    check(blz_par_group_order(par, offsets, NULL, NULL, 0, 0, &o) == 0 && offsets[0] == 0);
+    check(blz_par_group_order(par, offsets, order, ids, N, 0, &o) == -ERANGE);
+    check(blz_par_group_order(par, offsets, order, ids, 1, 0, &o) == -ERANGE);
+    check(blz_par_histogram(par, NULL, 0, &place, N, 0, to_bucket, NULL, &o) == -ERANGE);
     blz_par_cancel_set(&cancel, -EINTR);
-    check(blz_par_group_order(par, NULL, 0, 0, offsets, NULL, &o) == -EINTR);
+    check(blz_par_group_order(par, offsets, NULL, NULL, 0, 0, &o) == -EINTR);
     check(blz_par_fill(par, &place, N, 0, &place, &o) == -EINTR);
     check(blz_par_shuffle(par, &place, N, 0, 1, &o) == -EINTR);
 }

@@ -40,13 +40,13 @@ static void check_inlined(blz_par *par, const struct haystack *h, size_t n, cons
     size_t index;
     bool yes;
 
-    check(is_set_find_first(par, n, h, &index, NULL) == 0 && index == a->first);
-    check(is_set_find_last(par, n, h, &index, NULL) == 0 && index == a->last);
-    check(is_set_find_any(par, n, h, &index, NULL) == 0);
+    check(is_set_find_first(par, &index, n, h, NULL) == 0 && index == a->first);
+    check(is_set_find_last(par, &index, n, h, NULL) == 0 && index == a->last);
+    check(is_set_find_any(par, &index, n, h, NULL) == 0);
     check(a->count ? index < n && h->v[index] : index == n);
-    check(is_set_any(par, n, h, &yes, NULL) == 0 && yes == (a->count > 0));
-    check(is_set_all(par, n, h, &yes, NULL) == 0 && yes == (a->count == n));
-    check(is_set_count(par, n, h, &index, NULL) == 0 && index == a->count);
+    check(is_set_any(par, &yes, n, h, NULL) == 0 && yes == (a->count > 0));
+    check(is_set_all(par, &yes, n, h, NULL) == 0 && yes == (a->count == n));
+    check(is_set_count(par, &index, n, h, NULL) == 0 && index == a->count);
 }
 
 static void check_called(blz_par *par, struct haystack *h, size_t n, const struct answers *a)
@@ -54,13 +54,13 @@ static void check_called(blz_par *par, struct haystack *h, size_t n, const struc
     size_t index;
     bool yes;
 
-    check(blz_par_find_first(par, n, is_set, h, &index, NULL) == 0 && index == a->first);
-    check(blz_par_find_last(par, n, is_set, h, &index, NULL) == 0 && index == a->last);
-    check(blz_par_find_any(par, n, is_set, h, &index, NULL) == 0);
+    check(blz_par_find_first(par, &index, n, is_set, h, NULL) == 0 && index == a->first);
+    check(blz_par_find_last(par, &index, n, is_set, h, NULL) == 0 && index == a->last);
+    check(blz_par_find_any(par, &index, n, is_set, h, NULL) == 0);
     check(a->count ? index < n && h->v[index] : index == n);
-    check(blz_par_any(par, n, is_set, h, &yes, NULL) == 0 && yes == (a->count > 0));
-    check(blz_par_all(par, n, is_set, h, &yes, NULL) == 0 && yes == (a->count == n));
-    check(blz_par_count(par, n, is_set, h, &index, NULL) == 0 && index == a->count);
+    check(blz_par_any(par, &yes, n, is_set, h, NULL) == 0 && yes == (a->count > 0));
+    check(blz_par_all(par, &yes, n, is_set, h, NULL) == 0 && yes == (a->count == n));
+    check(blz_par_count(par, &index, n, is_set, h, NULL) == 0 && index == a->count);
 }
 
 /* None, all, one at i, two, about one in `rarity`. */
@@ -134,9 +134,9 @@ static void count_calls(blz_par *par, void *arg)
     size_t index;
 
     (void)arg;
-    check(blz_par_find_first(par, MOST, is_wanted, &first, &index, NULL) == 0 && index == 1000);
-    check(blz_par_find_last(par, MOST, is_wanted, &last, &index, NULL) == 0 && index == 1000);
-    check(blz_par_find_any(par, MOST, is_wanted, &any, &index, NULL) == 0 && index == 1000);
+    check(blz_par_find_first(par, &index, MOST, is_wanted, &first, NULL) == 0 && index == 1000);
+    check(blz_par_find_last(par, &index, MOST, is_wanted, &last, NULL) == 0 && index == 1000);
+    check(blz_par_find_any(par, &index, MOST, is_wanted, &any, NULL) == 0 && index == 1000);
     check(first.calls == 1001 && last.calls == MOST - 1000 && any.calls == 1001);
 }
 
@@ -155,10 +155,10 @@ static void count_calls_of_parts(blz_par *par, void *arg)
     size_t index;
 
     (void)arg;
-    check(blz_par_find_first(par, MOST, is_wanted, &c, &index, &options) == 0 && index == 0);
+    check(blz_par_find_first(par, &index, MOST, is_wanted, &c, &options) == 0 && index == 0);
     check(c.calls == 1);
     c.calls = 0;
-    check(blz_par_find_any(par, MOST, is_wanted, &c, &index, &options) == 0 && index == 0);
+    check(blz_par_find_any(par, &index, MOST, is_wanted, &c, &options) == 0 && index == 0);
     check(c.calls == 1);
 }
 
@@ -191,10 +191,10 @@ static void cancel_searches(blz_par *par, void *arg)
         struct cancelling c = {.at = at};
         blz_par_options options = {.cancel = &c.cancel};
         size_t index;
-        int rc = blz_par_find_any(par, MOST, cancels, &c, &index, &options);
+        int rc = blz_par_find_any(par, &index, MOST, cancels, &c, &options);
 
         check((rc == -EINTR || rc == 0) && index == MOST);
-        check(blz_par_find_first(par, MOST, cancels, &c, &index, &options) == -EINTR);
+        check(blz_par_find_first(par, &index, MOST, cancels, &c, &options) == -EINTR);
         check(index == MOST);
     }
 }

@@ -122,7 +122,7 @@ static void check_order(blz_par *par, struct arrays *a, const blz_par_options *o
 {
     size_t at = 0;
 
-    check(blz_par_group_order(par, a->ids, a->n, a->nr, a->offsets, a->order, o) == 0);
+    check(blz_par_group_order(par, a->offsets, a->order, a->ids, a->n, a->nr, o) == 0);
     check(a->offsets[0] == 0 && a->offsets[a->nr] == a->n);
     for (size_t g = 0; g < a->nr; g++) {
         check(a->offsets[g] == at && a->order[at] == a->firsts[g]);
@@ -137,13 +137,13 @@ static void check_typed(blz_par *par, struct arrays *a, const blz_par_options *o
 {
     size_t nr = 99, n = a->n;
 
-    check(number_group(par, a->in, n, a->out_ids, a->out_firsts, &nr, NULL, o) == 0);
+    check(number_group(par, a->out_ids, a->out_firsts, &nr, a->in, n, NULL, o) == 0);
     check(nr == a->nr && same(a->out_ids, a->ids, n, 4));
     check(same(a->out_firsts, a->firsts, nr, sizeof(size_t)));
-    check(number_group(par, a->in, n, NULL, NULL, &nr, NULL, o) == 0 && nr == a->nr);
-    check(number_distinct(par, a->in, n, a->out, &nr, NULL, o) == 0);
+    check(number_group(par, NULL, NULL, &nr, a->in, n, NULL, o) == 0 && nr == a->nr);
+    check(number_distinct(par, a->out, &nr, a->in, n, NULL, o) == 0);
     check(nr == a->nr && same(a->out, a->distinct, nr, 8));
-    check(chain_reduce_by_key(par, a->in, a->values, n, a->out, a->out_sums, &nr, NULL, o) == 0);
+    check(chain_reduce_by_key(par, a->out, a->out_sums, &nr, a->in, a->values, n, NULL, o) == 0);
     check(nr == a->nr && same(a->out, a->distinct, nr, 8));
     check(same(a->out_sums, a->sums, nr, sizeof *a->sums));
 }
@@ -152,14 +152,15 @@ static void check_callbacks(blz_par *par, struct arrays *a, const blz_par_option
 {
     size_t nr = 99, n = a->n;
 
-    check(blz_par_group(par, a->in, n, 8, a->out_ids, a->out_firsts, &nr, hash_number, same_number,
+    check(blz_par_group(par, a->out_ids, a->out_firsts, &nr, a->in, n, 8, hash_number, same_number,
                         NULL, o) == 0);
     check(nr == a->nr && same(a->out_ids, a->ids, n, 4));
     check(same(a->out_firsts, a->firsts, nr, sizeof(size_t)));
-    check(blz_par_distinct(par, a->in, n, 8, a->out, &nr, hash_number, same_number, NULL, o) == 0);
+    check(blz_par_distinct(par, a->out, &nr, a->in, n, 8, hash_number, same_number, NULL, o) == 0);
     check(nr == a->nr && same(a->out, a->distinct, nr, 8));
-    check(blz_par_reduce_by_key(par, a->in, 8, a->values, sizeof *a->values, n, a->out, a->out_sums,
-                                &nr, hash_number, same_number, add_affine, NULL, o) == 0);
+    check(blz_par_reduce_by_key(par, a->out, a->out_sums, &nr, a->in, a->values, n, 8,
+                                sizeof *a->values, hash_number, same_number, add_affine, NULL,
+                                o) == 0);
     check(nr == a->nr && same(a->out, a->distinct, nr, 8));
     check(same(a->out_sums, a->sums, nr, sizeof *a->sums));
 }
@@ -241,7 +242,7 @@ static void check_clashes(blz_par *par, void *arg)
     (void)arg;
     arrays_init(&a, 300);
     arrays_fill(&a, 300, PATTERN_RANDOM, 150);
-    check(clash_group(par, a.in, 300, a.out_ids, NULL, &nr, NULL,
+    check(clash_group(par, a.out_ids, NULL, &nr, a.in, 300, NULL,
                       &(blz_par_options){.grain = 40}) == 0);
     check(nr == a.nr && same(a.out_ids, a.ids, 300, 4));
     arrays_free(&a);
@@ -272,7 +273,7 @@ static void check_totals(blz_par *par, void *arg)
         keys[i] = mix(i) % 100;
         values[i] = 1.0 / (double)(i + 1);
     }
-    check(total_reduce_by_key(par, keys, values, N, t.keys, t.sums, &t.nr, NULL, NULL) == 0);
+    check(total_reduce_by_key(par, t.keys, t.sums, &t.nr, keys, values, N, NULL, NULL) == 0);
     if (first->nr == 0)
         *first = t;
     check(t.nr == 100 && same(t.keys, first->keys, 100, 8) &&
@@ -299,8 +300,8 @@ static void check_bad_ids(blz_par *par, void *arg)
     (void)arg;
     for (size_t bad = 0; bad < 100; bad++) {
         ids[bad] = 2000;
-        check(blz_par_group_order(par, ids, 100, 1, offsets, order, NULL) == -ERANGE);
-        check(blz_par_group_order(par, ids, 100, 2000, offsets, order, NULL) == -ERANGE);
+        check(blz_par_group_order(par, offsets, order, ids, 100, 1, NULL) == -ERANGE);
+        check(blz_par_group_order(par, offsets, order, ids, 100, 2000, NULL) == -ERANGE);
         ids[bad] = 0;
     }
 }
@@ -338,10 +339,10 @@ static void check_cancelled(blz_par *par, void *arg)
         struct fuse fuse = {.left = at};
         blz_par_options o = {.grain = 9, .cancel = &fuse.cancel};
 
-        check(blz_par_group(par, in, N, 8, ids, NULL, &nr, hash_and_burn, same_number, &fuse, &o) ==
+        check(blz_par_group(par, ids, NULL, &nr, in, N, 8, hash_and_burn, same_number, &fuse, &o) ==
               -EINTR);
-        check(blz_par_group_order(par, ids, N, N, offsets, order, &o) == -EINTR);
-        check(blz_par_group(par, in, 0, 8, ids, NULL, &nr, hash_and_burn, same_number, &fuse, &o) ==
+        check(blz_par_group_order(par, offsets, order, ids, N, N, &o) == -EINTR);
+        check(blz_par_group(par, ids, NULL, &nr, in, 0, 8, hash_and_burn, same_number, &fuse, &o) ==
               -EINTR);
     }
 }
@@ -365,13 +366,13 @@ static void check_without_memory(blz_par *par, void *arg)
     arrays_fill(&a, 8000, PATTERN_RANDOM, MOST_KEYS);
     while (rc == -ENOMEM) {
         memory_fail_at(the_memory(), ++nth, false);
-        rc = chain_reduce_by_key(par, a.in, a.values, a.n, a.out, a.out_sums, &nr, NULL, &o);
+        rc = chain_reduce_by_key(par, a.out, a.out_sums, &nr, a.in, a.values, a.n, NULL, &o);
         memory_fail_at(the_memory(), 0, false);
     }
     check(rc == 0 && nth > 10 && nr == a.nr && same(a.out_sums, a.sums, nr, sizeof *a.sums));
     for (rc = -ENOMEM, nth = 0; rc == -ENOMEM;) {
         memory_fail_at(the_memory(), ++nth, false);
-        rc = blz_par_group_order(par, a.ids, a.n, a.nr, a.offsets, a.order, &o);
+        rc = blz_par_group_order(par, a.offsets, a.order, a.ids, a.n, a.nr, &o);
         memory_fail_at(the_memory(), 0, false);
     }
     check(rc == 0 && nth > 1);

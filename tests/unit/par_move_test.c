@@ -40,8 +40,8 @@ static void check_flatten_of(blz_par *par, size_t nr, int pattern)
             memcpy(expected + total, slices[i].data, slices[i].len * sizeof *data);
         total += slices[i].len;
     }
-    check(blz_par_offsets(par, slices, nr, offsets, &o) == 0 && offsets[nr] == total);
-    check(blz_par_flatten(par, slices, nr, sizeof *data, offsets, out, &o) == 0);
+    check(blz_par_offsets(par, offsets, slices, nr, &o) == 0 && offsets[nr] == total);
+    check(blz_par_flatten(par, out, slices, nr, sizeof *data, offsets, &o) == 0);
     check(memcmp(out, expected, total * sizeof *out) == 0);
 }
 
@@ -72,12 +72,12 @@ static void check_moves_of(blz_par *par, size_t n, size_t size)
         in[i] = (char)mix(i);
     for (size_t i = 0; i < n; i++)
         index[i] = mix(i) % n;
-    check(blz_par_gather(par, in, n, size, index, n, out, &o) == 0);
+    check(blz_par_gather(par, out, in, n, size, index, n, &o) == 0);
     for (size_t i = 0; i < n; i++)
         check(memcmp(out + i * size, in + index[i] * size, size) == 0);
     for (size_t i = 0; i < n; i++)
         index[i] = (i + n / 3) % n; /* all different */
-    check(blz_par_scatter(par, in, n, size, index, out, n, &o) == 0);
+    check(blz_par_scatter(par, out, n, in, n, size, index, &o) == 0);
     for (size_t i = 0; i < n; i++)
         check(memcmp(out + index[i] * size, in + i * size, size) == 0);
     free(in);
@@ -112,8 +112,8 @@ static void check_bad_indices(blz_par *par, void *arg)
         index[i] = i;
     for (size_t bad = 0; bad < N; bad++) {
         index[bad] = N;
-        check(blz_par_gather(par, in, N, 8, index, N, out, &o) == -ERANGE);
-        check(blz_par_scatter(par, in, N, 8, index, out, N, &o) == -ERANGE);
+        check(blz_par_gather(par, out, in, N, 8, index, N, &o) == -ERANGE);
+        check(blz_par_scatter(par, out, N, in, N, 8, index, &o) == -ERANGE);
         index[bad] = bad;
     }
 }
@@ -146,9 +146,9 @@ static void check_histogram_of(blz_par *par, const uint64_t *in, size_t n, uint6
     for (int way = 0; way < 3; way++) {
         memset(counts, 0xff, nr * sizeof *counts);
         if (way < 2)
-            check(low_bits_histogram(par, in, n, counts, nr, &nr, way ? &o : NULL) == 0);
+            check(low_bits_histogram(par, counts, nr, in, n, &nr, way ? &o : NULL) == 0);
         else
-            check(blz_par_histogram(par, in, n, 8, counts, nr, low_bits_of, &nr, &o) == 0);
+            check(blz_par_histogram(par, counts, nr, in, n, 8, low_bits_of, &nr, &o) == 0);
         check(memcmp(counts, expected, nr * sizeof *counts) == 0);
     }
     free(counts);
@@ -186,7 +186,7 @@ static void check_large_histograms(blz_par *par, void *arg)
     check_histogram_of(par, in, N, 100);    /* in tables, in turn */
     check_histogram_of(par, in, N, 3000);   /* in tables */
     check_histogram_of(par, in, N, 150000); /* by atomic operations */
-    check(byte_histogram(par, (const uint8_t *)in, N * sizeof *in, counts, 256, NULL, NULL) == 0);
+    check(byte_histogram(par, counts, 256, (const uint8_t *)in, N * sizeof *in, NULL, NULL) == 0);
     for (size_t k = 0; k < 256; k++)
         total += counts[k];
     check(total == N * sizeof *in);
@@ -216,9 +216,9 @@ static void check_bad_buckets(blz_par *par, void *arg)
         blz_par_options o = {.grain = grain};
         for (size_t bad = 0; bad < N; bad++) {
             in[bad] = 700 + bad;
-            check(low_bits_histogram(par, in, N, counts, 2, &many, &o) == -ERANGE);
-            check(blz_par_histogram(par, in, N, 8, counts, 2, low_bits_of, &many, &o) == -ERANGE);
-            check(blz_par_histogram(par, in, N, 8, counts, 2, fail_at, &in[bad], &o) == -EILSEQ);
+            check(low_bits_histogram(par, counts, 2, in, N, &many, &o) == -ERANGE);
+            check(blz_par_histogram(par, counts, 2, in, N, 8, low_bits_of, &many, &o) == -ERANGE);
+            check(blz_par_histogram(par, counts, 2, in, N, 8, fail_at, &in[bad], &o) == -EILSEQ);
             in[bad] = 1;
         }
     }
@@ -259,12 +259,12 @@ static void check_cancelled(blz_par *par, void *arg)
     (void)arg;
     (void)nr;
     blz_par_cancel_set(&cancel, -EINTR);
-    check(blz_par_offsets(par, &slice, 1, offsets, &o) == -EINTR);
+    check(blz_par_offsets(par, offsets, &slice, 1, &o) == -EINTR);
     offsets[1] = 10;
-    check(blz_par_flatten(par, &slice, 1, 8, offsets, out, &o) == -EINTR);
-    check(blz_par_gather(par, in, 10, 8, index, 10, out, &o) == -EINTR);
-    check(blz_par_scatter(par, in, 1, 8, index, out, 10, &o) == -EINTR);
-    check(low_bits_histogram(par, in, 10, counts, 1, &one, &o) == -EINTR);
+    check(blz_par_flatten(par, out, &slice, 1, 8, offsets, &o) == -EINTR);
+    check(blz_par_gather(par, out, in, 10, 8, index, 10, &o) == -EINTR);
+    check(blz_par_scatter(par, out, 10, in, 1, 8, index, &o) == -EINTR);
+    check(low_bits_histogram(par, counts, 1, in, 10, &one, &o) == -EINTR);
 }
 
 static void what_is_cancelled_does_not_begin(void **state)

@@ -97,15 +97,15 @@ static void check_typed(blz_par *par, struct arrays *a, const blz_par_options *o
     size_t nr = 99;
 
     mark(a);
-    check(odd_filter(par, a->in, a->n, a->out, &nr, NULL, o) == 0);
+    check(odd_filter(par, a->out, &nr, a->in, a->n, NULL, o) == 0);
     check(nr == a->nr && has(a->out, a->kept, nr) && is_marked(a->out, nr, a->n));
-    check(odd_index(par, a->in, a->n, a->out_indices, &nr, NULL, o) == 0);
+    check(odd_index(par, a->out_indices, &nr, a->in, a->n, NULL, o) == 0);
     check(nr == a->nr && has(a->out_indices, a->indices, nr));
     mark(a);
-    check(odd_partition(par, a->in, a->n, a->out, a->out_rest, &nr, NULL, o) == 0);
+    check(odd_partition(par, a->out, a->out_rest, &nr, a->in, a->n, NULL, o) == 0);
     check(nr == a->nr && has(a->out, a->kept, nr) && has(a->out_rest, a->rest, a->n - nr));
     check(is_marked(a->out, nr, a->n) && is_marked(a->out_rest, a->n - nr, a->n));
-    check(odd_partition(par, a->in, a->n, a->out, NULL, &nr, NULL, o) == 0);
+    check(odd_partition(par, a->out, NULL, &nr, a->in, a->n, NULL, o) == 0);
     check(nr == a->nr && has(a->out, a->kept, nr) && has(a->out + nr, a->rest, a->n - nr));
 }
 
@@ -114,15 +114,15 @@ static void check_callbacks(blz_par *par, struct arrays *a, const blz_par_option
     size_t nr = 99, n = a->n;
 
     mark(a);
-    check(blz_par_filter(par, a->in, n, 8, a->out, &nr, keep_odd, NULL, o) == 0);
+    check(blz_par_filter(par, a->out, &nr, a->in, n, 8, keep_odd, NULL, o) == 0);
     check(nr == a->nr && has(a->out, a->kept, nr) && is_marked(a->out, nr, n));
-    check(blz_par_filter_index(par, a->in, n, 8, a->out_indices, &nr, keep_odd, NULL, o) == 0);
+    check(blz_par_filter_index(par, a->out_indices, &nr, a->in, n, 8, keep_odd, NULL, o) == 0);
     check(nr == a->nr && has(a->out_indices, a->indices, nr));
     mark(a);
-    check(blz_par_partition(par, a->in, n, 8, a->out, a->out_rest, &nr, keep_odd, NULL, o) == 0);
+    check(blz_par_partition(par, a->out, a->out_rest, &nr, a->in, n, 8, keep_odd, NULL, o) == 0);
     check(nr == a->nr && has(a->out, a->kept, nr) && has(a->out_rest, a->rest, n - nr));
     check(is_marked(a->out, nr, n) && is_marked(a->out_rest, n - nr, n));
-    check(blz_par_partition(par, a->in, n, 8, a->out, NULL, &nr, keep_odd, NULL, o) == 0);
+    check(blz_par_partition(par, a->out, NULL, &nr, a->in, n, 8, keep_odd, NULL, o) == 0);
     check(nr == a->nr && has(a->out, a->kept, nr) && has(a->out + nr, a->rest, n - nr));
 }
 
@@ -185,14 +185,14 @@ static void check_small_and_large(blz_par *par, void *arg)
         wide[i] = (struct wide){mix(i), i * i, i};
         bytes[i] = (uint8_t)i;
     }
-    check(third_filter(par, bytes, N, packed, &nr, NULL, &o) == 0 && nr == (N + 2) / 3);
+    check(third_filter(par, packed, &nr, bytes, N, NULL, &o) == 0 && nr == (N + 2) / 3);
     for (size_t i = 0; i < nr; i++)
         check(packed[i] == (uint8_t)(3 * i));
-    check(heavy_filter(par, wide, N, out, &nr, NULL, &o) == 0);
+    check(heavy_filter(par, out, &nr, wide, N, NULL, &o) == 0);
     for (size_t i = 0, k = 0; i < N; i++)
         check(wide[i].key % 2 == 0 || out[k++].index == i);
-    check(blz_par_partition(par, wide, N, sizeof *wide, out, NULL, &nr, keep_heavy, NULL, &o) == 0);
-    check(heavy_partition(par, wide, N, rest, NULL, &nr, NULL, &o) == 0);
+    check(blz_par_partition(par, out, NULL, &nr, wide, N, sizeof *wide, keep_heavy, NULL, &o) == 0);
+    check(heavy_partition(par, rest, NULL, &nr, wide, N, NULL, &o) == 0);
     check(memcmp(out, rest, sizeof out) == 0);
 }
 
@@ -209,7 +209,7 @@ static void check_argument(blz_par *par, void *arg)
 
     (void)arg;
     fill_pattern(in, 100, PATTERN_SORTED);
-    check(above_filter(par, in, 100, out, &nr, &limit, &(blz_par_options){.grain = 5}) == 0);
+    check(above_filter(par, out, &nr, in, 100, &limit, &(blz_par_options){.grain = 5}) == 0);
     check(nr == 10 && out[0] == 90 && out[9] == 99);
 }
 
@@ -238,9 +238,9 @@ static void check_unique(blz_par *par, void *arg)
             for (size_t i = 0; i < n; i++)
                 if (i == 0 || v[i] != v[i - 1])
                     expected[count++] = v[i];
-            check(neighbours_unique(par, v, n, out, &nr, NULL, &o) == 0);
+            check(neighbours_unique(par, out, &nr, v, n, NULL, &o) == 0);
             check(nr == count && has(out, expected, nr));
-            check(blz_par_unique(par, v, n, sizeof *v, out, &nr, are_equal, NULL, &o) == 0);
+            check(blz_par_unique(par, out, &nr, v, n, sizeof *v, are_equal, NULL, &o) == 0);
             check(nr == count && has(out, expected, nr));
         }
     }
@@ -266,9 +266,9 @@ static void check_flags(blz_par *par, void *arg)
         arrays_fill(&a, n, PATTERN_RANDOM);
         for (size_t i = 0; i < n; i++)
             flags[i] = a.in[i] % 2 == 1;
-        check(blz_par_pack(par, a.in, n, 8, flags, a.out, &nr, &o) == 0);
+        check(blz_par_pack(par, a.out, &nr, a.in, n, 8, flags, &o) == 0);
         check(nr == a.nr && has(a.out, a.kept, nr));
-        check(blz_par_pack_index(par, flags, n, a.out_indices, &nr, &o) == 0);
+        check(blz_par_pack_index(par, a.out_indices, &nr, flags, n, &o) == 0);
         check(nr == a.nr && has(a.out_indices, a.indices, nr));
     }
     free(a.in);
@@ -303,11 +303,11 @@ static void check_errors(blz_par *par, void *arg)
     (void)arg;
     fill_pattern(in, N, PATTERN_SORTED);
     for (uint64_t bad = 0; bad < N; bad++) {
-        check(blz_par_filter(par, in, N, 8, out, &nr, keep_or_fail, &bad, &o) == -EILSEQ);
-        check(blz_par_filter_index(par, in, N, 8, indices, &nr, keep_or_fail, &bad, &o) == -EILSEQ);
-        check(blz_par_partition(par, in, N, 8, out, NULL, &nr, keep_or_fail, &bad, &o) == -EILSEQ);
+        check(blz_par_filter(par, out, &nr, in, N, 8, keep_or_fail, &bad, &o) == -EILSEQ);
+        check(blz_par_filter_index(par, indices, &nr, in, N, 8, keep_or_fail, &bad, &o) == -EILSEQ);
+        check(blz_par_partition(par, out, NULL, &nr, in, N, 8, keep_or_fail, &bad, &o) == -EILSEQ);
         check(bad == 0 ||
-              blz_par_unique(par, in, N, 8, out, &nr, equal_or_fail, &bad, &o) == -EILSEQ);
+              blz_par_unique(par, out, &nr, in, N, 8, equal_or_fail, &bad, &o) == -EILSEQ);
     }
 }
 
@@ -343,9 +343,9 @@ static void check_cancelled(blz_par *par, void *arg)
         struct fuse fuse = {.left = at};
         blz_par_options o = {.grain = 9, .cancel = &fuse.cancel};
 
-        check(blz_par_partition(par, in, N, 8, out, NULL, &nr, keep_and_burn, &fuse, &o) == -EINTR);
+        check(blz_par_partition(par, out, NULL, &nr, in, N, 8, keep_and_burn, &fuse, &o) == -EINTR);
         int left = __atomic_load_n(&fuse.left, __ATOMIC_RELAXED);
-        check(blz_par_filter(par, in, N, 8, out, &nr, keep_and_burn, &fuse, &o) == -EINTR);
+        check(blz_par_filter(par, out, &nr, in, N, 8, keep_and_burn, &fuse, &o) == -EINTR);
         check(left == fuse.left);
     }
 }

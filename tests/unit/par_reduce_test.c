@@ -20,10 +20,10 @@ static void check_sums(blz_par *par, const uint64_t *v, size_t n)
         expected += v[i];
         factor *= v[i] | 1;
     }
-    check(sum(par, n, v, &a, NULL) == 0 && a == expected);
-    check(sum_deterministic(par, n, v, &b, NULL) == 0 && b == expected);
-    check(product(par, n, v, &c, NULL) == 0 && c == factor);
-    check(product_deterministic(par, n, v, &d, NULL) == 0 && d == factor);
+    check(sum(par, &a, n, v, NULL) == 0 && a == expected);
+    check(sum_deterministic(par, &b, n, v, NULL) == 0 && b == expected);
+    check(product(par, &c, n, v, NULL) == 0 && c == factor);
+    check(product_deterministic(par, &d, n, v, NULL) == 0 && d == factor);
 }
 
 static void sum_all_sizes(blz_par *par, void *arg)
@@ -76,7 +76,7 @@ struct chains {
     size_t begun, combined;
 };
 
-static int append(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int append(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     struct chain *c = acc;
     struct chains *all = arg;
@@ -117,8 +117,8 @@ static int reduce_chains(blz_par *par, bool fixed, size_t n, struct chains *all,
     blz_par_options options = {.cancel = &all->cancel};
 
     if (fixed)
-        return blz_par_deterministic_reduce(par, n, &reducer, all, result, &options);
-    return blz_par_reduce(par, n, &reducer, all, result, &options);
+        return blz_par_deterministic_reduce(par, result, n, &reducer, all, &options);
+    return blz_par_reduce(par, result, n, &reducer, all, &options);
 }
 
 static void check_order(blz_par *par, void *arg)
@@ -164,7 +164,7 @@ static void a_cancelled_fold_leaves_nothing_behind(void **state)
     in_pools(check_cancelled, &(bool){true});
 }
 
-static int fail_to_fold(blz_par *par, size_t begin, size_t end, void *acc, void *arg)
+static int fail_to_fold(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     (void)par, (void)acc;
     return begin <= *(size_t *)arg && *(size_t *)arg < end ? -EDOM : 0;
@@ -184,12 +184,12 @@ static void check_errors(blz_par *par, void *arg)
 
     (void)arg;
     for (size_t at = 0; at < 300; at += 13) {
-        int rc = blz_par_reduce(par, 300, &reducer, &at, &result, NULL);
+        int rc = blz_par_reduce(par, &result, 300, &reducer, &at, NULL);
         check(rc == -EDOM || rc == -ERANGE);
-        rc = blz_par_deterministic_reduce(par, 300, &reducer, &at, &result, NULL);
+        rc = blz_par_deterministic_reduce(par, &result, 300, &reducer, &at, NULL);
         check(rc == -EDOM || rc == -ERANGE);
     }
-    check(blz_par_deterministic_reduce(par, 300, &reducer, &(size_t){300}, &result, NULL) ==
+    check(blz_par_deterministic_reduce(par, &result, 300, &reducer, &(size_t){300}, NULL) ==
           -ERANGE);
 }
 
@@ -209,7 +209,7 @@ static void sum_into(blz_par *par, void *arg)
 
     for (int i = 0; i < 3; i++) {
         double again;
-        check(sum_of_doubles_deterministic(par, BIG, values, &again, NULL) == 0);
+        check(sum_of_doubles_deterministic(par, &again, BIG, values, NULL) == 0);
         check(i == 0 || memcmp(&again, result, sizeof again) == 0);
         *result = again;
     }
@@ -232,7 +232,7 @@ static void sum_carelessly(blz_par *par, void *arg)
 {
     double result, error = 0;
 
-    check(sum_of_doubles(par, BIG, values, &result, NULL) == 0);
+    check(sum_of_doubles(par, &result, BIG, values, NULL) == 0);
     for (size_t i = 0; i < BIG; i++)
         error += values[i];
     error -= result;
@@ -267,12 +267,12 @@ static void check_extremes(blz_par *par, const uint64_t *v, size_t n)
         min = v[i] < v[min] ? i : min;
         max = v[i] > v[max] ? i : max;
     }
-    check(by_value_min(par, n, v, &index, NULL) == 0 && index == min);
-    check(by_value_max(par, n, v, &index, NULL) == 0 && index == max);
-    check(by_comparison_min(par, n, v, &index, NULL) == 0 && index == min);
-    check(by_comparison_max(par, n, v, &index, NULL) == 0 && index == max);
-    check(blz_par_min(par, v, n, sizeof *v, compare_u64, NULL, &index, NULL) == 0 && index == min);
-    check(blz_par_max(par, v, n, sizeof *v, compare_u64, NULL, &index, NULL) == 0 && index == max);
+    check(by_value_min(par, &index, n, v, NULL) == 0 && index == min);
+    check(by_value_max(par, &index, n, v, NULL) == 0 && index == max);
+    check(by_comparison_min(par, &index, n, v, NULL) == 0 && index == min);
+    check(by_comparison_max(par, &index, n, v, NULL) == 0 && index == max);
+    check(blz_par_min(par, &index, v, n, sizeof *v, compare_u64, NULL, NULL) == 0 && index == min);
+    check(blz_par_max(par, &index, v, n, sizeof *v, compare_u64, NULL, NULL) == 0 && index == max);
 }
 
 static void find_extremes(blz_par *par, void *arg)

@@ -53,10 +53,10 @@ static void check_sums(blz_par *par, const uint64_t *in, size_t n, uint64_t *out
     blz_par_options options = {.grain = grain};
     uint64_t sums = 0, total = 1;
 
-    check(sum_inclusive(par, in, n, out, NULL, &options) == 0);
+    check(sum_inclusive(par, out, in, n, NULL, &options) == 0);
     for (size_t i = 0; i < n; i++)
         check(out[i] == (sums += in[i]));
-    check(sum_exclusive(par, in, n, out, 100, &total, NULL, &options) == 0);
+    check(sum_exclusive(par, out, &total, in, n, 100, NULL, &options) == 0);
     check(total == sums + 100);
     for (size_t i = n; i-- > 0;)
         check(out[i] == (total -= in[i]));
@@ -83,14 +83,14 @@ static void check_in_place(blz_par *par, struct affine *v, size_t n, const blz_p
     struct affine *copy = checked_alloc(n, sizeof *copy), value = {1, 0}, total;
 
     memcpy(copy, v, n * sizeof *v);
-    check(chained_exclusive(par, v, n, v, value, &total, NULL, o) == 0);
+    check(chained_exclusive(par, v, &total, v, n, value, NULL, o) == 0);
     for (size_t i = 0; i < n; i++) {
         check(same(v[i], value));
         value = then(value, copy[i]);
     }
     check(same(total, value));
     memcpy(v, copy, n * sizeof *v);
-    check(chained_inclusive(par, v, n, v, NULL, o) == 0);
+    check(chained_inclusive(par, v, v, n, NULL, o) == 0);
     for (size_t i = 0; i < n; i++)
         check(same(v[i], value = i > 0 ? then(value, copy[i]) : copy[0]));
     free(copy);
@@ -155,7 +155,7 @@ static void check_fat(blz_par *par, void *arg)
     (void)arg;
     for (uint32_t i = 0; i < N; i++)
         v[i] = (struct fat){.value = i, .count = 1};
-    check(blz_par_scan_exclusive(par, v, N, sizeof *v, v, &first, &total, add_fat, NULL,
+    check(blz_par_scan_exclusive(par, v, &total, v, N, sizeof *v, &first, add_fat, NULL,
                                  &(blz_par_options){.grain = 20}) == 0);
     check(total.count == N + 5 && total.value == N / 2 * (N - 1));
     for (uint32_t i = 0; i < N; i++)
@@ -183,12 +183,12 @@ static void check_callbacks(blz_par *par, void *arg)
     (void)arg;
     for (size_t n = 0; n <= MOST; n = next_size(n)) {
         blz_par_options o = {.grain = n / 30 + 1};
-        check(blz_par_scan_inclusive(par, v, n, sizeof *v, out, add_affine, NULL, &o) == 0);
-        check(chained_inclusive(par, v, n, out2, NULL, &o) == 0);
+        check(blz_par_scan_inclusive(par, out, v, n, sizeof *v, add_affine, NULL, &o) == 0);
+        check(chained_inclusive(par, out2, v, n, NULL, &o) == 0);
         check(memcmp(out, out2, n * sizeof *v) == 0);
-        check(blz_par_scan_exclusive(par, v, n, sizeof *v, out, &first, &total, add_affine, NULL,
+        check(blz_par_scan_exclusive(par, out, &total, v, n, sizeof *v, &first, add_affine, NULL,
                                      &o) == 0);
-        check(chained_exclusive(par, v, n, out2, first, &total2, NULL, &o) == 0);
+        check(chained_exclusive(par, out2, &total2, v, n, first, NULL, &o) == 0);
         check(memcmp(out, out2, n * sizeof *v) == 0 && same(total, total2));
     }
     free(v);
@@ -231,10 +231,10 @@ static void check_cancelled(blz_par *par, void *arg)
         struct fuse fuse = {.left = at};
         blz_par_options options = {.grain = BLOCK, .cancel = &fuse.cancel};
 
-        check(burning_inclusive(par, in, N, out, &fuse, &options) == -EINTR);
+        check(burning_inclusive(par, out, in, N, &fuse, &options) == -EINTR);
         int left = __atomic_load_n(&fuse.left, __ATOMIC_RELAXED);
         check(left <= 0 && left >= -8 * 3 * BLOCK); /* the blocks that were under way */
-        check(burning_inclusive(par, in, N, out, &fuse, &options) == -EINTR);
+        check(burning_inclusive(par, out, in, N, &fuse, &options) == -EINTR);
         check(fuse.left == left);
     }
 }
@@ -251,11 +251,11 @@ static void check_empty(blz_par *par, void *arg)
     uint64_t total = 0, none[1] = {0};
 
     (void)arg;
-    check(sum_inclusive(par, none, 0, none, NULL, NULL) == 0);
-    check(sum_exclusive(par, none, 0, none, 7, &total, NULL, NULL) == 0 && total == 7);
-    check(sum_exclusive(par, none, 0, none, 7, NULL, NULL, NULL) == 0);
+    check(sum_inclusive(par, none, none, 0, NULL, NULL) == 0);
+    check(sum_exclusive(par, none, &total, none, 0, 7, NULL, NULL) == 0 && total == 7);
+    check(sum_exclusive(par, none, NULL, none, 0, 7, NULL, NULL) == 0);
     blz_par_cancel_set(&cancel, -ECANCELED);
-    check(sum_inclusive(par, none, 0, none, NULL, &(blz_par_options){.cancel = &cancel}) ==
+    check(sum_inclusive(par, none, none, 0, NULL, &(blz_par_options){.cancel = &cancel}) ==
           -ECANCELED);
 }
 
@@ -276,8 +276,8 @@ static void check_without_memory(blz_par *par, void *arg)
     (void)arg;
     fill_pattern(in, MOST, PATTERN_RANDOM);
     memory_fail_at(the_memory(), 1, true);
-    check(largest_inclusive(par, in, MOST, out, NULL, &(blz_par_options){.grain = 10}) == 0);
-    check(blz_par_scan_inclusive(par, fat, 2, sizeof *fat, fat, add_fat, NULL, NULL) == -ENOMEM);
+    check(largest_inclusive(par, out, in, MOST, NULL, &(blz_par_options){.grain = 10}) == 0);
+    check(blz_par_scan_inclusive(par, fat, fat, 2, sizeof *fat, add_fat, NULL, NULL) == -ENOMEM);
     memory_fail_at(the_memory(), 0, false);
     for (size_t i = 0; i < MOST; i++) {
         most = in[i] > most ? in[i] : most;

@@ -301,12 +301,12 @@ static void check_merge(blz_par *par, size_t na, size_t nb, int pattern)
     check(out && again);
     check(item_stable_sort(par, v, na, NULL, NULL) == 0);
     check(item_stable_sort(par, v + na, nb, NULL, NULL) == 0);
-    check(item_merge(par, v, na, v + na, nb, out, NULL, NULL) == 0);
+    check(item_merge(par, out, v, na, v + na, nb, NULL, NULL) == 0);
     check(sum_of(out, na + nb) == sum);
     for (size_t i = 1; i < na + nb; i++)
         check(out[i - 1].key < out[i].key ||
               (out[i - 1].key == out[i].key && out[i - 1].place < out[i].place));
-    check(blz_par_merge(par, v, na, v + na, nb, again, sizeof *v, compare_items, NULL, NULL) == 0);
+    check(blz_par_merge(par, again, v, na, v + na, nb, sizeof *v, compare_items, NULL, NULL) == 0);
     check(memcmp(out, again, (na + nb) * sizeof *out) == 0);
     free(v);
     free(out);

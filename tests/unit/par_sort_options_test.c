@@ -133,17 +133,17 @@ static uint64_t key_of(const void *element, void *arg)
 ON_V(typed, item_sort(par, v, n, c, o))
 ON_V(typed_stable, item_stable_sort(par, v, n, c, o))
 ON_V(typed_kth, item_kth(par, v, n, m, c, o))
-ON_V(typed_merge, item_merge(par, v, m, v + m, r, out, c, o))
+ON_V(typed_merge, item_merge(par, out, v, m, v + m, r, c, o))
 ON_V(key, by_key_sort(par, v, n, c, o))
 ON_V(key_stable, by_key_stable_sort(par, v, n, c, o))
 ON_V(key_kth, by_key_kth(par, v, n, m, c, o))
-ON_V(key_merge, by_key_merge(par, v, m, v + m, r, out, c, o))
+ON_V(key_merge, by_key_merge(par, out, v, m, v + m, r, c, o))
 ON_V(cached, by_cached_sort(par, v, n, c, o))
 ON_V(any, blz_par_sort(par, v, n, 8, compare_items, c, o))
 ON_V(any_stable, blz_par_stable_sort(par, v, n, 8, compare_items, c, o))
 ON_V(any_key, blz_par_sort_by_key(par, v, n, 8, key_of, c, o))
 ON_V(any_kth, blz_par_kth(par, v, n, 8, m, compare_items, c, o))
-ON_V(any_merge, blz_par_merge(par, v, m, v + m, r, out, 8, compare_items, c, o))
+ON_V(any_merge, blz_par_merge(par, out, v, m, v + m, r, 8, compare_items, c, o))
 ON_V(wide_any, blz_par_sort(par, w, n, sizeof *w, compare_items, c, o))
 ON_V(wide_stable, blz_par_stable_sort(par, w, n, sizeof *w, compare_items, c, o))
 ON_V(wide_key, blz_par_sort_by_key(par, w, n, sizeof *w, key_of, c, o))
@@ -409,7 +409,7 @@ static void check_nothing(blz_par *par, void *arg)
     check(item_sort(par, NULL, 0, NULL, NULL) == 0);
     check(item_stable_sort(par, NULL, 0, NULL, NULL) == 0);
     check(item_kth(par, NULL, 0, 0, NULL, NULL) == -EINVAL);
-    check(item_merge(par, NULL, 0, NULL, 0, NULL, NULL, NULL) == 0);
+    check(item_merge(par, NULL, NULL, 0, NULL, 0, NULL, NULL) == 0);
     check(by_cached_sort(par, NULL, 0, NULL, NULL) == 0);
     check(blz_par_radix_sort_u64(par, NULL, 0, NULL) == 0);
     for (size_t size = 4; size <= sizeof(wide); size++) {
@@ -418,16 +418,16 @@ static void check_nothing(blz_par *par, void *arg)
         check(blz_par_sort_by_key(par, NULL, 0, size, key_of, NULL, NULL) == 0);
         check(blz_par_radix_sort(par, NULL, 0, size, 0, BLZ_PAR_KEY_U32, NULL) == 0);
         check(blz_par_kth(par, NULL, 0, size, 0, compare_items, NULL, NULL) == -EINVAL);
-        check(blz_par_merge(par, NULL, 0, NULL, 0, NULL, size, compare_items, NULL, NULL) == 0);
+        check(blz_par_merge(par, NULL, NULL, 0, NULL, 0, size, compare_items, NULL, NULL) == 0);
     }
     for (int i = 0; i < 2; i++) { /* one of them empty, and NULL */
         const item *a = i ? &one : NULL, *b = i ? NULL : &one;
 
         out = (item){0, 0};
-        check(item_merge(par, a, a != NULL, b, b != NULL, &out, NULL, NULL) == 0);
+        check(item_merge(par, &out, a, a != NULL, b, b != NULL, NULL, NULL) == 0);
         check(out.key == 1 && out.place == 2);
         out = (item){0, 0};
-        check(blz_par_merge(par, a, a ? 4 : 0, b, b ? 4 : 0, &out, 2, compare_items, NULL, NULL) ==
+        check(blz_par_merge(par, &out, a, a ? 4 : 0, b, b ? 4 : 0, 2, compare_items, NULL, NULL) ==
               0);
         check(out.key == 1 && out.place == 2);
     }
@@ -451,7 +451,7 @@ static void check_no_bytes(blz_par *par, void *arg)
         check(blz_par_sort_by_key(par, &v, n, 0, key_of, NULL, NULL) == -EINVAL);
         check(blz_par_radix_sort(par, &v, n, 0, 0, BLZ_PAR_KEY_U32, NULL) == -EINVAL);
         check(blz_par_kth(par, &v, n, 0, 0, compare_items, NULL, NULL) == -EINVAL);
-        check(blz_par_merge(par, &v, n, &v, n, &v, 0, compare_items, NULL, NULL) == -EINVAL);
+        check(blz_par_merge(par, &v, &v, n, &v, n, 0, compare_items, NULL, NULL) == -EINVAL);
     }
 }
 
@@ -498,7 +498,7 @@ static void check_bad(blz_par *par, size_t n, size_t size, int how)
     check(blz_par_sort(par, v, n, size, compare_badly, &how, NULL) == 0);
     memory_fail_at(the_memory(), 0, false);
     SUM(v, after[3]);
-    check(blz_par_merge(par, v, n / 3, v + n / 3 * size, n - n / 3, out, size, compare_badly, &how,
+    check(blz_par_merge(par, out, v, n / 3, v + n / 3 * size, n - n / 3, size, compare_badly, &how,
                         NULL) == 0);
     SUM(out, after[4]);
     for (int i = 0; i < 5; i++)
@@ -547,7 +547,7 @@ static void check_bad_keys(blz_par *par, void *arg)
         check(bad_key_sort(par, v, n, NULL, NULL) == 0 && sum_of(v, n) == sum);
         check(bad_key_stable_sort(par, v, n, NULL, NULL) == 0 && sum_of(v, n) == sum);
         check(bad_key_kth(par, v, n, n / 2, NULL, NULL) == 0 && sum_of(v, n) == sum);
-        check(bad_key_merge(par, v, n / 2, v + n / 2, n - n / 2, out, NULL, NULL) == 0);
+        check(bad_key_merge(par, out, v, n / 2, v + n / 2, n - n / 2, NULL, NULL) == 0);
         check(sum_of(out, n) == sum);
         check(blz_par_sort_by_key(par, v, n, sizeof *v, random_key, NULL, NULL) == 0);
         check(sum_of(v, n) == sum);

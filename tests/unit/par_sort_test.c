@@ -377,7 +377,7 @@ static void check_bad(blz_par *par, size_t n, int how, bool memory)
     check(sum_of(v, n) == sum);
     check(n == 0 || (is_moody ? moody_kth : nonsense_kth)(par, v, n, n / 3, &how, NULL) == 0);
     check(sum_of(v, n) == sum);
-    check((is_moody ? moody_merge : nonsense_merge)(par, v, n / 3, v + n / 3, n - n / 3, out, &how,
+    check((is_moody ? moody_merge : nonsense_merge)(par, out, v, n / 3, v + n / 3, n - n / 3, &how,
                                                     NULL) == 0);
     check(sum_of(out, n) == sum);
     memory_fail_at(the_memory(), 0, false);

@@ -145,13 +145,13 @@ static void text_is_read_up_to_a_byte(void **state)
             struct reads t;
             blz_bytes out = {0};
             begin(&t, "one,two,,three", piece, size);
-            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, ',', &out, 100)), 4);
+            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, &out, 100, ',')), 4);
             assert_string_equal(out.data, "one,");
-            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, ',', &out, 100)), 4);
-            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, ',', &out, 100)), 1);
-            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, ',', &out, 100)), 5);
+            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, &out, 100, ',')), 4);
+            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, &out, 100, ',')), 1);
+            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, &out, 100, ',')), 5);
             assert_string_equal(out.data, "one,two,,three");
-            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, ',', &out, 100)), 0);
+            assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, &out, 100, ',')), 0);
             blz_bytes_free(&out);
             end(&t);
         }
@@ -164,7 +164,7 @@ static void reading_into_memory_ends_at_the_limit(void **state)
 
     (void)state;
     begin(&t, "abcdefghij", 3, 8);
-    assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, ',', &out, 5)), -EMSGSIZE);
+    assert_int_equal(AWAIT(t.rt, blz_reader_read_until(&t.reader, &out, 5, ',')), -EMSGSIZE);
     assert_string_equal(out.data, "abcde");
     assert_int_equal(t.reader.done, 5);
     assert_int_equal(AWAIT(t.rt, blz_reader_read_to_end(&t.reader, &out, 9)), -EMSGSIZE);
@@ -345,15 +345,15 @@ static void frames_are_cut_whatever_the_pieces(void **state)
         blz_view frame;
         begin(&t, "first\r\nsecond\n\nlast", piece, 16);
         assert_int_equal(blz_codec_lines(&codec, &(blz_lines_options){.max = 10}), 0);
-        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 1);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &frame, &codec)), 1);
         assert_memory_equal(frame.data, "first", frame.len);
-        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 1);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &frame, &codec)), 1);
         assert_memory_equal(frame.data, "second", frame.len);
-        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 1);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &frame, &codec)), 1);
         assert_int_equal(frame.len, 0);
-        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 1);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &frame, &codec)), 1);
         assert_memory_equal(frame.data, "last", frame.len);
-        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), 0);
+        assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &frame, &codec)), 0);
         end(&t);
     }
 }
@@ -367,11 +367,11 @@ static void a_frame_that_is_too_long_is_refused(void **state)
     (void)state;
     begin(&t, "0123456789abcdef\n", 3, 32);
     assert_int_equal(blz_codec_lines(&codec, &(blz_lines_options){.max = 10}), 0);
-    assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), -EMSGSIZE);
+    assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &frame, &codec)), -EMSGSIZE);
     end(&t);
     begin(&t, "0123456789abcdef\n", 3, 8);
     assert_int_equal(blz_codec_lines(&codec, NULL), 0);
-    assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &codec, &frame)), -ENOBUFS);
+    assert_int_equal(AWAIT(t.rt, blz_reader_record(&t.reader, &frame, &codec)), -ENOBUFS);
     end(&t);
 }
 

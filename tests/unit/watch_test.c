@@ -141,7 +141,7 @@ static void a_value_is_modified_and_replaced(void **state)
     assert_int_equal(number_send_if_modified(&tx, add_if_even, &adds), 0);
     assert_int_equal(number_get_and_update(&rx, &value), 0); /* nobody was told */
     assert_int_equal(value, 1011);
-    assert_int_equal(number_replace(&tx, 7, &old), 0);
+    assert_int_equal(number_replace(&tx, &old, 7), 0);
     assert_int_equal(old, 1011);
     blz_watch_sender_get(&tx.raw, &value);
     assert_int_equal(value, 7);
@@ -205,7 +205,7 @@ static void a_closed_watch_keeps_its_value(void **state)
     assert_int_equal(number_new(&tx, &rx, 1), 0);
     blz_watch_close(tx.raw.watch);
     assert_int_equal(number_send(&tx, 2), -EPIPE);
-    assert_int_equal(number_replace(&tx, 2, &value), -EPIPE);
+    assert_int_equal(number_replace(&tx, &value, 2), -EPIPE);
     assert_int_equal(number_send_modify(&tx, add, &adds), -EPIPE);
     number_get(&rx, &value);
     assert_int_equal(value, 1);

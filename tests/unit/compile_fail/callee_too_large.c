@@ -42,5 +42,5 @@ int spawn_it(struct caller *frame);
 int spawn_it(struct caller *frame)
 {
     frame->blz_frame.ops = &caller_ops;
-    return blz_spawn(&(blz_spawn_args){.name = "caller"}, frame, sizeof *frame);
+    return blz_spawn(frame, sizeof *frame, &(blz_spawn_args){.name = "caller"});
 }
