@@ -130,7 +130,7 @@ static size_t group_of(const struct table *t, struct data *d, size_t i)
 
 /* ---- sums by key ---- */
 
-BLZ_PAR_DEFINE_REDUCE_BY_KEY(total, uint64_t, uint64_t, x, a == b, u + v)
+BLZ_PAR_DEFINE_REDUCE_BY_KEY(total, uint64_t, uint64_t, x, *a == *b, acc + right)
 
 static void total_parallel(blz_par *par, struct data *d)
 {
@@ -172,7 +172,7 @@ static void reduce_by_key_many_serial(struct run *run)
 
 /* ---- groups, with their elements ---- */
 
-BLZ_PAR_DEFINE_GROUP(number, uint64_t, x, a == b)
+BLZ_PAR_DEFINE_GROUP(number, uint64_t, x, *a == *b)
 
 static void group_parallel(blz_par *par, struct data *d)
 {

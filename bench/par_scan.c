@@ -73,7 +73,7 @@ static void run_work(struct run *run, size_t words, void (*work)(blz_par *par, s
 
 /* ---- scan ---- */
 
-BLZ_PAR_DEFINE_SCAN(sum, uint64_t, a + b)
+BLZ_PAR_DEFINE_SCAN(sum, uint64_t, acc + right)
 
 static void scan_parallel(blz_par *par, struct data *d)
 {

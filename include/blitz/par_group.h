@@ -6,8 +6,8 @@
  *     static uint64_t hash_word(const struct word *w);
  *     static bool same_word(const struct word *v, const struct word *w);
  *
- *     BLZ_PAR_DEFINE_GROUP(words, struct word, hash_word(&x), same_word(&a, &b))
- *     BLZ_PAR_DEFINE_REDUCE_BY_KEY(totals, uint32_t, double, x, a == b, u + v)
+ *     BLZ_PAR_DEFINE_GROUP(words, struct word, hash_word(&x), same_word(a, b))
+ *     BLZ_PAR_DEFINE_REDUCE_BY_KEY(totals, uint32_t, double, x, *a == *b, acc + right)
  *
  *     rc = words_group(par, ids, firsts, &nr, text, n, NULL, NULL);     // in a computation
  *     rc = blz_par_group_order(par, offsets, order, ids, n, nr, NULL);
@@ -34,8 +34,8 @@ BLZ_BEGIN_DECLS
 
 /*
  * BLZ_PAR_DEFINE_GROUP(name, type, hash, equal): hash is a number for element x, the same for equal
- * ones (for integers x will do: it is mixed before it is used); equal says whether a and b are the
- * same. Defines
+ * ones (for integers x will do: it is mixed before it is used); equal says whether *a and *b are
+ * equal. Defines
  *
  *     int name_group(blz_par *par, uint32_t *ids, size_t *firsts, size_t *nr, const type *in,
  *                    size_t n, void *arg, const blz_par_options *options);
@@ -88,9 +88,8 @@ BLZ_BEGIN_DECLS
         return blz_par_group_(par, &grouping, nr, options);                                      \
     }
 
-/* A number that is the same for equal elements, and whether two are equal. */
+/* A number that is the same for equal elements. */
 typedef uint64_t (*blz_par_hash_fn)(const void *x, void *arg);
-typedef bool (*blz_par_same_fn)(const void *a, const void *b, void *arg);
 
 /*
  * Numbers the groups of equal elements, of `size` bytes each: ids[i] is the group of in[i],
@@ -98,7 +97,7 @@ typedef bool (*blz_par_same_fn)(const void *a, const void *b, void *arg);
  */
 BLZ_API BLZ_NODISCARD int blz_par_group(blz_par *par, uint32_t *ids, size_t *firsts, size_t *nr,
                                         const void *in, size_t n, size_t size, blz_par_hash_fn hash,
-                                        blz_par_same_fn same, void *arg,
+                                        blz_par_equal_fn equal, void *arg,
                                         const blz_par_options *options);
 
 /*
@@ -107,7 +106,7 @@ BLZ_API BLZ_NODISCARD int blz_par_group(blz_par *par, uint32_t *ids, size_t *fir
  */
 BLZ_API BLZ_NODISCARD int blz_par_distinct(blz_par *par, void *out, size_t *nr, const void *in,
                                            size_t n, size_t size, blz_par_hash_fn hash,
-                                           blz_par_same_fn same, void *arg,
+                                           blz_par_equal_fn equal, void *arg,
                                            const blz_par_options *options);
 
 /*
@@ -124,7 +123,8 @@ BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, size_t *offsets, siz
 
 /*
  * BLZ_PAR_DEFINE_REDUCE_BY_KEY(name, key_type, value_type, hash, equal, operation): hash and equal
- * are of keys, as above; the operation puts values u and v together, and is associative. Defines
+ * are of keys, as in BLZ_PAR_DEFINE_GROUP; the operation puts the values acc and right together, and
+ * is associative. Defines
  *
  *     int name_reduce_by_key(blz_par *par, key_type *out_keys, value_type *out_values,
  *                            size_t *nr, const key_type *keys, const value_type *values, size_t n,
@@ -162,7 +162,7 @@ BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, size_t *offsets, siz
 BLZ_API BLZ_NODISCARD int blz_par_reduce_by_key(blz_par *par, void *out_keys, void *out_values,
                                                 size_t *nr, const void *keys, const void *values,
                                                 size_t n, size_t key_size, size_t value_size,
-                                                blz_par_hash_fn hash, blz_par_same_fn same,
+                                                blz_par_hash_fn hash, blz_par_equal_fn equal,
                                                 blz_par_op_fn op, void *arg,
                                                 const blz_par_options *options);
 
@@ -238,7 +238,7 @@ BLZ_PAR_DEFINED_ uint64_t blz_par_mix_(uint64_t z)
         return blz_par_mix_((uint64_t)(hash_of));                                              \
     }                                                                                          \
                                                                                                \
-    BLZ_PAR_DEFINED_ bool name##_equal_(const type a, const type b, void *arg)                 \
+    BLZ_PAR_DEFINED_ bool name##_equal_(const type *a, const type *b, void *arg)               \
     {                                                                                          \
         (void)arg;                                                                             \
         return (equal);                                                                        \
@@ -249,7 +249,7 @@ BLZ_PAR_DEFINED_ uint64_t blz_par_mix_(uint64_t z)
         const struct blz_par_arrays_ *s = (const struct blz_par_arrays_ *)argument;            \
         const type *in = (const type *)s->in;                                                  \
                                                                                                \
-        return name##_equal_(in[i], in[j], s->arg);                                            \
+        return name##_equal_(&in[i], &in[j], s->arg);                                          \
     }                                                                                          \
                                                                                                \
     BLZ_PAR_DEFINED_ void name##_number_(size_t begin, size_t end, struct blz_par_keys_ *keys, \
@@ -266,7 +266,7 @@ BLZ_PAR_DEFINED_ uint64_t blz_par_mix_(uint64_t z)
             while ((k = keys->slots[slot]) != 0) {                                             \
                 const struct blz_par_key_ *key = &keys->keys[k - 1];                           \
                                                                                                \
-                if (key->hash == hash && name##_equal_(in[key->first], in[i], s->arg))         \
+                if (key->hash == hash && name##_equal_(&in[key->first], &in[i], s->arg))       \
                     break;                                                                     \
                 slot = (slot + 1) & keys->mask;                                                \
             }                                                                                  \
@@ -292,7 +292,7 @@ BLZ_PAR_DEFINED_ uint32_t blz_par_keys_add_(struct blz_par_keys_ *keys, size_t s
 }
 
 #define BLZ_PAR_FOLD_KERNELS_(name, key_type, value_type, operation)                           \
-    BLZ_PAR_DEFINED_ value_type name##_op_(value_type u, value_type v, void *arg)              \
+    BLZ_PAR_DEFINED_ value_type name##_op_(value_type acc, value_type right, void *arg)        \
     {                                                                                          \
         (void)arg;                                                                             \
         return (operation);                                                                    \

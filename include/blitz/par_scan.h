@@ -3,7 +3,7 @@
  * Parallel algorithms in which the place of a result depends on what comes before it: scans (prefix
  * sums), filters, partitions; and those that move elements: flatten, gather, scatter; histograms.
  *
- *     BLZ_PAR_DEFINE_SCAN(sum, uint64_t, a + b)
+ *     BLZ_PAR_DEFINE_SCAN(sum, uint64_t, acc + right)
  *     BLZ_PAR_DEFINE_FILTER(even, uint64_t, x % 2 == 0)
  *
  *     static void tidy(blz_par *par, void *arg)               // in a computation, see par.h
@@ -16,8 +16,10 @@
  *     }
  *
  * Each BLZ_PAR_DEFINE_ macro makes functions for one element type with the operation compiled into
- * their loops. The operation is an expression over names that are said with the macro, and `arg`,
- * the argument of the call. Beside them are functions for elements of any size with callbacks.
+ * their loops. The operation is an expression of names that mean the same in all of them: `x` is an
+ * element and `i` its index, `a` and `b` point to two elements that are compared, `acc` and `right`
+ * are two values that are combined, and `arg` is the argument of the call. Beside them are functions
+ * for elements of any size with callbacks.
  *
  * An operation may be called for the same elements twice, by several threads at once, in any
  * order; it must depend on nothing but its operands and what `arg` points to. Results are the same
@@ -30,9 +32,10 @@
  * All take options as in par_for.h, where `grain` is the number of elements in a block. One thread
  * needs no more time than the plain loop.
  *
- * Errors of every function: the first error of a callback, the error of the cancellation, and
- * -ENOMEM where that is said. After an error the contents of the outputs are undefined; no thread
- * works on them any more.
+ * Errors of every function: the error of the cancellation; -ENOMEM where that is said; and of
+ * blz_par_histogram the first error of its callback. A predicate gives no error: it ends the call by
+ * blz_par_cancel_set. After an error the contents of the outputs are undefined; no thread works on
+ * them any more.
  */
 #ifndef BLITZ_PAR_SCAN_H
 #define BLITZ_PAR_SCAN_H
@@ -44,8 +47,8 @@ BLZ_BEGIN_DECLS
 /* ---- scans ---- */
 
 /*
- * BLZ_PAR_DEFINE_SCAN(name, type, operation): a and b are values of the type; the operation is
- * associative. Defines
+ * BLZ_PAR_DEFINE_SCAN(name, type, operation): acc and right are values of the type; the operation
+ * is associative. Defines
  *
  *     int name_inclusive(blz_par *par, type *out, const type *in, size_t n, void *arg,
  *                        const blz_par_options *options);
@@ -57,7 +60,7 @@ BLZ_BEGIN_DECLS
  * in[i - 1], and *total (unless NULL) is what would come next. out may be in. [in a computation]
  */
 #define BLZ_PAR_DEFINE_SCAN(name, type, operation)                                                 \
-    BLZ_PAR_DEFINED_ type name##_op_(type a, type b, void *arg)                                    \
+    BLZ_PAR_DEFINED_ type name##_op_(type acc, type right, void *arg)                              \
     {                                                                                              \
         (void)arg;                                                                                 \
         return (operation);                                                                        \
@@ -156,7 +159,8 @@ BLZ_API BLZ_NODISCARD int blz_par_scan_exclusive(blz_par *par, void *out, void *
     }
 
 /*
- * BLZ_PAR_DEFINE_UNIQUE(name, type, equal): a and b are neighbours. Defines
+ * BLZ_PAR_DEFINE_UNIQUE(name, type, equal): a and b point to neighbours; equal is true or false.
+ * Defines
  *
  *     int name_unique(blz_par *par, type *out, size_t *nr, const type *in, size_t n, void *arg,
  *                     const blz_par_options *options);
@@ -164,27 +168,27 @@ BLZ_API BLZ_NODISCARD int blz_par_scan_exclusive(blz_par *par, void *out, void *
  * which leaves out every element that is equal to the one before it: of a sorted array the distinct
  * ones remain. (Of an array that is not sorted: name_distinct in par_group.h.) [in a computation]
  */
-#define BLZ_PAR_DEFINE_UNIQUE(name, type, equal)                               \
-    BLZ_PAR_DEFINED_ bool name##_equal_(const type a, const type b, void *arg) \
-    {                                                                          \
-        (void)arg;                                                             \
-        return (equal);                                                        \
-    }                                                                          \
-                                                                               \
-    BLZ_PAR_DEFINED_ bool name##_keep_(const type *in, size_t i, void *arg)    \
-    {                                                                          \
-        return i == 0 || !name##_equal_(in[i - 1], in[i], arg);                \
-    }                                                                          \
-                                                                               \
-    BLZ_PAR_COUNT_KERNEL_(name, type)                                          \
-    BLZ_PAR_WRITE_KERNEL_(name##_unique_, name, type, type, in[i])             \
+#define BLZ_PAR_DEFINE_UNIQUE(name, type, equal)                                 \
+    BLZ_PAR_DEFINED_ bool name##_equal_(const type *a, const type *b, void *arg) \
+    {                                                                            \
+        (void)arg;                                                               \
+        return (equal);                                                          \
+    }                                                                            \
+                                                                                 \
+    BLZ_PAR_DEFINED_ bool name##_keep_(const type *in, size_t i, void *arg)      \
+    {                                                                            \
+        return i == 0 || !name##_equal_(&in[i - 1], &in[i], arg);                \
+    }                                                                            \
+                                                                                 \
+    BLZ_PAR_COUNT_KERNEL_(name, type)                                            \
+    BLZ_PAR_WRITE_KERNEL_(name##_unique_, name, type, type, in[i])               \
     BLZ_PAR_PACK_FUNCTION_(name##_unique, name, type, type)
 
-/* 1: keep it; 0; or a negative error, which ends the whole. */
-typedef int (*blz_par_keep_fn)(const void *x, void *arg);
+/* Whether an element is kept. */
+typedef bool (*blz_par_keep_fn)(const void *x, void *arg);
 
-/* 1: equal; 0; or a negative error. */
-typedef int (*blz_par_equal_fn)(const void *a, const void *b, void *arg);
+/* Whether two elements are equal. */
+typedef bool (*blz_par_equal_fn)(const void *a, const void *b, void *arg);
 
 /*
  * Copies the elements of `size` bytes that are kept to out; *nr is their number. The order is

@@ -44,17 +44,20 @@ BLZ_BEGIN_DECLS
  * Defines, for elements of a type and an expression of `const type *a, *b` (and `void *arg`) that
  * is true if *a must come before *b, these functions [in a computation]:
  *
- *     int NAME_sort(blz_par *par, type *v, size_t n, void *arg, const blz_par_options *options);
- *     int NAME_stable_sort(the same);
+ *     int name_sort(blz_par *par, type *v, size_t n, void *arg, const blz_par_options *options);
+ *
+ *     // Equal elements stay in their order.
+ *     int name_stable_sort(blz_par *par, type *v, size_t n, void *arg,
+ *                          const blz_par_options *options);
  *
  *     // Merges sorted arrays into out, which overlaps neither; of equal elements those of a come
  *     // first.
- *     int NAME_merge(blz_par *par, type *out, const type *a, size_t na, const type *b, size_t nb,
+ *     int name_merge(blz_par *par, type *out, const type *a, size_t na, const type *b, size_t nb,
  *                    void *arg, const blz_par_options *options);
  *
  *     // Moves elements so that v[k] is the one that a sort would put there, with none greater
  *     // before it and none less behind it. -EINVAL: k is not less than n.
- *     int NAME_kth(blz_par *par, type *v, size_t n, size_t k, void *arg,
+ *     int name_kth(blz_par *par, type *v, size_t n, size_t k, void *arg,
  *                  const blz_par_options *options);
  */
 #define BLZ_PAR_DEFINE_SORT(name, type, less)                                              \
@@ -104,7 +107,7 @@ BLZ_BEGIN_DECLS
  * For keys that cost more to compute than to keep: each is computed once. `less` is an expression
  * of `const key_type *a, *b`. Defines a stable sort [in a computation]:
  *
- *     int NAME_sort(blz_par *par, type *v, size_t n, void *arg, const blz_par_options *options);
+ *     int name_sort(blz_par *par, type *v, size_t n, void *arg, const blz_par_options *options);
  *
  * It needs memory for 2 n keys and numbers, and n elements.
  */

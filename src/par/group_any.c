@@ -12,7 +12,7 @@
 typedef struct any {
     struct blz_par_fold_ fold; /* first: it is what the functions get */
     blz_par_hash_fn hash;
-    blz_par_same_fn same;
+    blz_par_equal_fn equal;
 } any;
 
 static const char *key_at(const any *a, size_t i)
@@ -24,7 +24,7 @@ static bool same(size_t i, size_t j, void *arg)
 {
     const any *a = arg;
 
-    return a->same(key_at(a, i), key_at(a, j), a->fold.arrays.arg);
+    return a->equal(key_at(a, i), key_at(a, j), a->fold.arrays.arg);
 }
 
 static void number(size_t begin, size_t end, struct blz_par_keys_ *keys, uint32_t *ids, void *arg)
@@ -89,10 +89,10 @@ static void add(void *left, const void *right, void *arg)
 }
 
 int blz_par_group(blz_par *par, uint32_t *ids, size_t *firsts, size_t *nr, const void *in, size_t n,
-                  size_t size, blz_par_hash_fn hash, blz_par_same_fn same_fn, void *arg,
+                  size_t size, blz_par_hash_fn hash, blz_par_equal_fn equal, void *arg,
                   const blz_par_options *options)
 {
-    any a = {{{in, firsts, NULL, n, arg}, NULL, NULL, size, 0}, hash, same_fn};
+    any a = {{{in, firsts, NULL, n, arg}, NULL, NULL, size, 0}, hash, equal};
     struct blz_par_grouping_ g = {.arrays = &a.fold.arrays,
                                   .number = number,
                                   .same = same,
@@ -103,10 +103,10 @@ int blz_par_group(blz_par *par, uint32_t *ids, size_t *firsts, size_t *nr, const
 }
 
 int blz_par_distinct(blz_par *par, void *out, size_t *nr, const void *in, size_t n, size_t size,
-                     blz_par_hash_fn hash, blz_par_same_fn same_fn, void *arg,
+                     blz_par_hash_fn hash, blz_par_equal_fn equal, void *arg,
                      const blz_par_options *options)
 {
-    any a = {{{in, out, NULL, n, arg}, NULL, NULL, size, 0}, hash, same_fn};
+    any a = {{{in, out, NULL, n, arg}, NULL, NULL, size, 0}, hash, equal};
     struct blz_par_grouping_ g = {.arrays = &a.fold.arrays,
                                   .number = number,
                                   .same = same,
@@ -117,12 +117,10 @@ int blz_par_distinct(blz_par *par, void *out, size_t *nr, const void *in, size_t
 
 int blz_par_reduce_by_key(blz_par *par, void *out_keys, void *out_values, size_t *nr,
                           const void *keys, const void *values, size_t n, size_t key_size,
-                          size_t value_size, blz_par_hash_fn hash, blz_par_same_fn same_fn,
+                          size_t value_size, blz_par_hash_fn hash, blz_par_equal_fn equal,
                           blz_par_op_fn op, void *arg, const blz_par_options *options)
 {
-    any a = {{{keys, out_keys, out_values, n, arg}, values, op, key_size, value_size},
-             hash,
-             same_fn};
+    any a = {{{keys, out_keys, out_values, n, arg}, values, op, key_size, value_size}, hash, equal};
     struct blz_par_grouping_ g = {.arrays = &a.fold.arrays,
                                   .number = number,
                                   .same = same,

@@ -74,7 +74,7 @@ typedef struct pack pack;
 struct pack {
     struct blz_par_arrays_ arrays;
     size_t size;
-    int (*asks)(const pack *p, size_t i); /* 1, 0, or an error */
+    bool (*asks)(const pack *p, size_t i);
     union {
         blz_par_keep_fn keep;
         blz_par_equal_fn equal;
@@ -87,19 +87,17 @@ static const char *element(const pack *p, size_t i)
     return (const char *)p->arrays.in + i * p->size;
 }
 
-static int ask_keep(const pack *p, size_t i)
+static bool ask_keep(const pack *p, size_t i)
 {
     return p->by.keep(element(p, i), p->arrays.arg);
 }
 
-static int ask_equal(const pack *p, size_t i)
+static bool ask_equal(const pack *p, size_t i)
 {
-    int equal = i > 0 ? p->by.equal(element(p, i - 1), element(p, i), p->arrays.arg) : 0;
-
-    return equal < 0 ? equal : equal == 0;
+    return i == 0 || !p->by.equal(element(p, i - 1), element(p, i), p->arrays.arg);
 }
 
-static int ask_flags(const pack *p, size_t i)
+static bool ask_flags(const pack *p, size_t i)
 {
     return p->by.flags[i];
 }
@@ -109,12 +107,8 @@ static int count_block(size_t begin, size_t end, void *sum, void *arg)
     const pack *p = arg;
     size_t nr = 0;
 
-    for (size_t i = begin; i < end; i++) {
-        int keep = p->asks(p, i);
-        if (keep < 0)
-            return keep;
-        nr += keep != 0;
-    }
+    for (size_t i = begin; i < end; i++)
+        nr += p->asks(p, i);
     *(size_t *)sum = nr;
     return 0;
 }
@@ -126,10 +120,7 @@ static int write_elements(size_t begin, size_t end, void *carry, bool first, voi
 
     (void)first;
     for (size_t i = begin; i < end; i++) {
-        int keep = p->asks(p, i);
-        if (keep < 0)
-            return keep;
-        if (keep)
+        if (p->asks(p, i))
             memcpy((char *)p->arrays.out + (*nr)++ * p->size, element(p, i), p->size);
     }
     return 0;
@@ -142,10 +133,7 @@ static int write_indices(size_t begin, size_t end, void *carry, bool first, void
 
     (void)first;
     for (size_t i = begin; i < end; i++) {
-        int keep = p->asks(p, i);
-        if (keep < 0)
-            return keep;
-        if (keep)
+        if (p->asks(p, i))
             out[(*nr)++] = i;
     }
     return 0;
@@ -161,12 +149,10 @@ static int write_both(size_t begin, size_t end, void *carry, bool first, void *a
     for (size_t i = begin; i < end; i++) {
         size_t left = i - *nr;
         char *other = rest ? rest + left * p->size : out + (p->arrays.n - 1 - left) * p->size;
-        int keep = p->asks(p, i);
+        bool keep = p->asks(p, i);
 
-        if (keep < 0)
-            return keep;
         memcpy(keep ? out + *nr * p->size : other, element(p, i), p->size);
-        *nr += keep != 0;
+        *nr += keep;
     }
     return 0;
 }

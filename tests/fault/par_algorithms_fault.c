@@ -193,7 +193,7 @@ static int call_scan_of_large(blz_par *par, struct data *d, const blz_par_option
     return blz_par_scan_exclusive(par, d->out, NULL, d->in, d->n / 10, 80, d->in, add, NULL, o);
 }
 
-static int is_odd(const void *x, void *arg)
+static bool is_odd(const void *x, void *arg)
 {
     (void)arg;
     return *(const uint64_t *)x & 1;
@@ -222,7 +222,7 @@ static int call_partition_in_two(blz_par *par, struct data *d, const blz_par_opt
     return blz_par_partition(par, d->out, d->out + d->n, &d->nr, d->in, d->n, 8, is_odd, NULL, o);
 }
 
-static int are_alike(const void *a, const void *b, void *arg)
+static bool are_alike(const void *a, const void *b, void *arg)
 {
     (void)arg;
     return (*(const uint64_t *)a & 1) == (*(const uint64_t *)b & 1);

@@ -72,18 +72,18 @@ static void count_op(void *sum, const void *x, void *arg)
     __atomic_fetch_add(&((struct tally *)arg)->calls, 1, __ATOMIC_RELAXED);
 }
 
-static int keep(const void *x, void *arg)
+static bool keep(const void *x, void *arg)
 {
     (void)arg;
     check(x == &place);
-    return 1;
+    return true;
 }
 
-static int is_equal(const void *a, const void *b, void *arg)
+static bool is_equal(const void *a, const void *b, void *arg)
 {
     (void)arg;
     check(a == &place && b == &place);
-    return 1;
+    return true;
 }
 
 static void check_scans_with(blz_par *par, const blz_par_options *o)

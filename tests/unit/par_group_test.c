@@ -17,10 +17,10 @@ static struct affine then(struct affine f, struct affine g)
     return (struct affine){f.a * g.a, f.b * g.a + g.b};
 }
 
-BLZ_PAR_DEFINE_GROUP(number, uint64_t, x, a == b)
-BLZ_PAR_DEFINE_GROUP(clash, uint64_t, 1, a == b)
-BLZ_PAR_DEFINE_REDUCE_BY_KEY(chain, uint64_t, struct affine, x, a == b, then(u, v))
-BLZ_PAR_DEFINE_REDUCE_BY_KEY(total, uint64_t, double, x, a == b, u + v)
+BLZ_PAR_DEFINE_GROUP(number, uint64_t, x, *a == *b)
+BLZ_PAR_DEFINE_GROUP(clash, uint64_t, 1, *a == *b)
+BLZ_PAR_DEFINE_REDUCE_BY_KEY(chain, uint64_t, struct affine, x, *a == *b, then(acc, right))
+BLZ_PAR_DEFINE_REDUCE_BY_KEY(total, uint64_t, double, x, *a == *b, acc + right)
 
 static uint64_t hash_number(const void *x, void *arg)
 {

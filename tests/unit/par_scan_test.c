@@ -22,9 +22,9 @@ static bool same(struct affine f, struct affine g)
     return f.a == g.a && f.b == g.b;
 }
 
-BLZ_PAR_DEFINE_SCAN(sum, uint64_t, a + b)
-BLZ_PAR_DEFINE_SCAN(largest, uint64_t, a > b ? a : b)
-BLZ_PAR_DEFINE_SCAN(chained, struct affine, then(a, b))
+BLZ_PAR_DEFINE_SCAN(sum, uint64_t, acc + right)
+BLZ_PAR_DEFINE_SCAN(largest, uint64_t, acc > right ? acc : right)
+BLZ_PAR_DEFINE_SCAN(chained, struct affine, then(acc, right))
 
 static void *checked_alloc(size_t count, size_t size)
 {
@@ -218,7 +218,7 @@ static uint64_t add_and_burn(uint64_t a, uint64_t b, void *arg)
     return a + b;
 }
 
-BLZ_PAR_DEFINE_SCAN(burning, uint64_t, add_and_burn(a, b, arg))
+BLZ_PAR_DEFINE_SCAN(burning, uint64_t, add_and_burn(acc, right, arg))
 
 static void check_cancelled(blz_par *par, void *arg)
 {
