@@ -250,7 +250,10 @@ static void a_ring_without_room_takes_it_later(void **state)
 
 enum { MANY = 16 };
 
-/* So many are asked to end, and there is room for one request. False: there always was room. */
+/*
+ * So many are asked to end, and there is room for one request. False: there always was room. The
+ * ring carries out operations of files, and waits if the file is a pipe.
+ */
 static bool many_are_cancelled(blz_rt *rt, bool data_comes_first)
 {
     blz_handle tasks[MANY];
@@ -259,7 +262,7 @@ static bool many_are_cancelled(blz_rt *rt, bool data_comes_first)
 
     for (int i = 0; i < MANY; i++) {
         open_pair(&pairs[i], rt, PAIR_PIPE_IN);
-        assert_int_equal(BLZ_SPAWN_ON(rt, &tasks[i], does_io, .kind = IO_READ,
+        assert_int_equal(BLZ_SPAWN_ON(rt, &tasks[i], does_io, .kind = IO_FILE_READ,
                                       .ref = pairs[i].ours),
                          0);
         turn_all(rt);

@@ -274,6 +274,10 @@ blz_future *make_io(struct io_memory *m, enum io_kind kind, const blz__fd_ref *r
         io->sendfile.file = a_file();
     } else if (kind == IO_POLL) {
         io->readiness.events = BLZ_FD_READ;
+    } else if (kind == IO_FILE_READ) {
+        io->file.buf = m->buf;
+        io->file.len = sizeof m->buf;
+        io->file.offset = FILE_POSITION;
     } else {
         io->bytes.buf = m->buf;
         io->bytes.len = sizeof m->buf;
