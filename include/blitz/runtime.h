@@ -72,9 +72,18 @@ typedef struct blz_options {
     const char *backend; /* BLZ_BACKEND: io_uring, epoll, poll; default: the best that works */
     unsigned max_io_completions; /* taken from the kernel at a time; default: the backend's */
 
-    /* No threads (but the watchdog, if on_stuck is set): the caller runs the one worker, by
-     * blz_rt_turn. */
+    /* No threads (but the watchdog, if on_stuck is set, and one that waits, if on_ready is): the
+     * caller runs the one worker, by blz_rt_turn. */
     bool embedded;
+    /* With `embedded`: called when blz_rt_turn has something to do. An operation has ended, another
+     * thread has spawned or woken a task, a timer is due, or the last turn did not do everything.
+     * For loops that cannot wait for a descriptor (blz_rt_fd). It is called once after each turn at
+     * most, and before the first turn, so each call must lead to a turn. A call may turn out to be
+     * needless. It is called by a thread of the runtime, at any time until blz_rt_free returns,
+     * also while a turn that was made without it runs. It must not block. It may call what is for
+     * any thread, but blz_rt_turn, blz_rt_shutdown and blz_rt_free give -EDEADLK: it tells the
+     * loop's thread to make the turn. */
+    void (*on_ready)(void *arg);
     /* A clock of its own, for tests (blitz/time.h). One worker; -EINVAL with more. */
     bool test_clock;
     /* Writes nothing to stderr. Default: if tasks or blocking calls did not end in time, or handles
@@ -91,7 +100,8 @@ typedef struct blz_options {
 
 /*
  * Creates a runtime. `options` may be NULL. The workers start with the first task. 0; -ENOMEM;
- * -EINVAL: an option makes no sense; or an error of the system. [any thread]
+ * -EINVAL: an option makes no sense; -ENOTSUP: options.on_ready, and the backend is poll; or an
+ * error of the system. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_rt_new(blz_rt **rt, const blz_options *options);
 
@@ -135,8 +145,9 @@ BLZ_API const char *blz_rt_backend_reason(blz_rt *rt);
 /*
  * A descriptor for another event loop (options.embedded), which is readable when blz_rt_turn has
  * something to do: also when another thread has spawned or woken a task meanwhile. The loop waits
- * for it, but no longer than until blz_rt_deadline, and then calls blz_rt_turn. -ENOTSUP: not
- * embedded, or the backend is poll, which has none. [any thread]
+ * for it, but no longer than until blz_rt_deadline, and then calls blz_rt_turn. A loop that cannot
+ * wait for a descriptor uses options.on_ready. -ENOTSUP: not embedded, or the backend is poll,
+ * which has none. [any thread]
  */
 BLZ_API BLZ_NODISCARD int blz_rt_fd(blz_rt *rt);
 
@@ -150,7 +161,7 @@ BLZ_API int64_t blz_rt_deadline(blz_rt *rt);
 /*
  * Runs what can run in an embedded runtime, and does not block: the number of polls. The first
  * thread that calls it is the worker from then on; -EPERM on any other. -ENOTSUP: the runtime is
- * not embedded. [the thread that makes the turns]
+ * not embedded; -EDEADLK: in a task, or in options.on_ready. [the thread that makes the turns]
  */
 BLZ_API int64_t blz_rt_turn(blz_rt *rt);
 

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -70,7 +71,7 @@ static const ready_kernel kernel = {.watch = watch, .unwatch = unwatch};
 
 /* ---- life ---- */
 
-static int open_fds(epoll_set *set)
+static int open_epoll(epoll_set *set)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data = {.u64 = 0}};
     int rc;
@@ -86,6 +87,29 @@ static int open_fds(epoll_set *set)
     }
     if (rc < 0)
         close(set->epfd);
+    return rc < 0 ? rc : 0;
+}
+
+static void close_fds(epoll_set *set)
+{
+    if (set->end_wait_fd >= 0)
+        close(set->end_wait_fd);
+    close(set->wake_fd);
+    close(set->epfd);
+}
+
+static int open_fds(epoll_set *set, bool with_end_wait)
+{
+    int rc = open_epoll(set);
+
+    set->end_wait_fd = -1;
+    if (rc < 0 || !with_end_wait)
+        return rc;
+    rc = blz__wake_open();
+    if (rc < 0)
+        close_fds(set);
+    else
+        set->end_wait_fd = rc;
     return rc < 0 ? rc : 0;
 }
 
@@ -109,7 +133,7 @@ int blz__epoll_set_open(epoll_set *set, const blz__driver_ops *ops, const blz_op
                        .embedded = options->embedded,
                        .max_events = max};
     set->events = blz__alloc(allocator, max * sizeof *set->events, _Alignof(struct epoll_event));
-    rc = set->events && set->ready.base.leases ? open_fds(set) : -ENOMEM;
+    rc = set->events && set->ready.base.leases ? open_fds(set, options->on_ready) : -ENOMEM;
     if (rc < 0)
         free_memory(set);
     return rc;
@@ -117,8 +141,7 @@ int blz__epoll_set_open(epoll_set *set, const blz__driver_ops *ops, const blz_op
 
 void blz__epoll_set_close(epoll_set *set)
 {
-    close(set->wake_fd);
-    close(set->epfd);
+    close_fds(set);
     free_memory(set);
 }
 
@@ -240,4 +263,37 @@ void blz__epoll_set_wake(blz__driver *driver)
 int blz__epoll_set_fd(blz__driver *driver)
 {
     return epoll_set_of(driver)->epfd;
+}
+
+/* ---- another thread that waits ---- */
+
+/* As poll(2), until a deadline. Filters may refuse ppoll. */
+static int poll_until(struct pollfd *fds, nfds_t count, int64_t deadline_ns)
+{
+    struct timespec left = blz__time_left(deadline_ns);
+    int n = ppoll(fds, count, deadline_ns == INT64_MAX ? NULL : &left, NULL);
+
+    if (blz_unlikely(n < 0) && errno != EINTR)
+        n = poll(fds, count, blz__time_left_ms(deadline_ns, &left));
+    return n;
+}
+
+/* The set is readable as long as it has something to report. */
+bool blz__epoll_set_wait_ready(blz__driver *driver, int64_t deadline_ns)
+{
+    epoll_set *set = epoll_set_of(driver);
+    struct pollfd fds[] = {{.fd = set->epfd, .events = POLLIN},
+                           {.fd = set->end_wait_fd, .events = POLLIN}};
+    int n = poll_until(fds, 2, deadline_ns);
+
+    if (n <= 0)
+        return n == 0; /* it is time; or it was interrupted */
+    if (fds[1].revents)
+        blz__wake_drain(set->end_wait_fd);
+    return fds[0].revents;
+}
+
+void blz__epoll_set_end_wait(blz__driver *driver)
+{
+    blz__wake_send(epoll_set_of(driver)->end_wait_fd);
 }

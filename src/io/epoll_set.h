@@ -15,6 +15,7 @@ typedef struct epoll_set {
     const blz_allocator *allocator;
     int epfd;
     int wake_fd;
+    int end_wait_fd;  /* an eventfd that ends wait_ready, or -1: options.on_ready is not set */
     bool embedded;    /* the program waits for epfd */
     uint8_t wait_way; /* how this kernel lets us wait; see blz__epoll_set_wait */
     uint32_t max_events;
@@ -54,8 +55,10 @@ static inline bool epoll_set_is_worth_a_look(const epoll_set *set)
     return blz__ready_has_pending(&set->ready.base) || set->embedded;
 }
 
-/* These are the driver's wake and fd. */
+/* These are the driver's wake, fd, wait_ready and end_wait. */
 void blz__epoll_set_wake(blz__driver *driver);
 int blz__epoll_set_fd(blz__driver *driver);
+bool blz__epoll_set_wait_ready(blz__driver *driver, int64_t deadline_ns);
+void blz__epoll_set_end_wait(blz__driver *driver);
 
 #endif

@@ -3,9 +3,9 @@
  * The contract between a worker and its I/O driver, and what a worker offers to src/io beyond that:
  * its driver, and a mailbox. Operations, which drivers carry out, are src/io's (io/op.h).
  *
- * A driver belongs to one worker. Everything but `wake` is called by that worker only. A driver
- * never polls a task: it reports events of operations (blz__op_event_done), the worker does the
- * rest.
+ * A driver belongs to one worker. Only that worker calls its functions, unless stated otherwise
+ * below. A driver never polls a task: it reports events of operations (blz__op_event_done), the
+ * worker does the rest.
  *
  *   open           creates the driver of one worker: 0 or a negative errno. On any thread: what
  *                  only the worker's thread may do is left to the first call of the others.
@@ -22,6 +22,11 @@
  *                  Reports every event that there is.
  *   wake           makes a `poll` that waits, or the next one that would, return. Any thread.
  *   fd             readable when poll would find something; for embedding. Or -ENOTSUP.
+ *   wait_ready     waits until poll would find something, or the deadline has passed: true. Or
+ *                  until end_wait: false. Takes nothing away from poll. One other thread at a time,
+ *                  whatever the worker does meanwhile; for embedding (options.on_ready). Or NULL,
+ *                  then options.on_ready is refused.
+ *   end_wait       makes a wait_ready that waits, or the next one, return. Any thread.
  *   has_pending    whether anything is in flight, so that the worker has to sleep in here.
  *   unregister_fd  the descriptor is about to be closed; drops what is known of it. Any thread,
  *                  under the lock of its entry; or by the last thread that knows it, and then
@@ -49,6 +54,8 @@ typedef struct blz__driver_ops {
     void (*poll)(blz__driver *driver, int64_t deadline_ns);
     void (*wake)(blz__driver *driver);
     int (*fd)(blz__driver *driver);
+    bool (*wait_ready)(blz__driver *driver, int64_t deadline_ns);
+    void (*end_wait)(blz__driver *driver);
     bool (*has_pending)(const blz__driver *driver);
     void (*unregister_fd)(blz__driver *driver, struct blz__fd *entry);
     uint32_t try_first; /* kinds of operations that are tried before they are submitted, as bits */

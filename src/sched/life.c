@@ -104,7 +104,8 @@ int blz_rt_shutdown(blz_rt *rt, int64_t grace_ns)
 {
     if (rt_is_forked(rt))
         return -EOWNERDEAD;
-    if (blz__sched_on_worker() || blz__watchdog_is_me(rt) || is_pool_thread(rt))
+    if (blz__sched_on_worker() || blz__watchdog_is_me(rt) || blz__ready_thread_is_me(rt) ||
+        is_pool_thread(rt))
         return -EDEADLK;
     if (rt->embedded && !blz__rt_is_turn_owner(rt))
         return -EPERM;
@@ -210,6 +211,7 @@ void blz__rt_end(blz_rt *rt)
 
     tell_watchers(rt);
     blz__watchdog_stop(rt);
+    blz__ready_thread_stop(rt);
     if (blz__load(&rt->started, ACQUIRE) && !blz__load(&rt->drained, ACQUIRE)) {
         blz__rt_report_end(rt, false);
         return;

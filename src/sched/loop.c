@@ -303,6 +303,7 @@ static inline void poll_found(blz_worker *w, blz_task *task)
 /* Embedded: from the sleep between two turns. */
 static void leave_turn_park(blz_worker *w)
 {
+    blz__ready_thread_disarm(w->rt);
     if (!w->in_turn_park)
         return;
     w->in_turn_park = false;
@@ -384,5 +385,6 @@ int64_t blz__worker_turn(blz_worker *w)
     w->now = blz__clock_ticks(&w->rt->clock);
     blz__store(&w->parked_at, w->now | 1, RELAXED);
     blz__worker_set_current(NULL);
+    blz__ready_thread_arm(w->rt);
     return (int64_t)(w->stats.polls - before);
 }

@@ -45,6 +45,8 @@ static int resolve_workers(blz_options *options)
     }
     if (options->embedded)
         options->workers = 1;
+    else if (options->on_ready)
+        return -EINVAL;
     if (options->test_clock && options->workers > 1)
         return -EINVAL; /* "nothing can run" is one worker's knowledge */
     return options->workers <= MAX_WORKERS ? 0 : -EINVAL;

@@ -6,6 +6,7 @@
 #include "base/fence.h"
 #include "sched/sched.h"
 #include "sched/visitors.h"
+#include "sched/ready_thread.h"
 #include "sched/watchdog.h"
 #include "sched/worker.h"
 #include "time/test_clock.h"
@@ -42,6 +43,7 @@ struct blz_rt {
     inject inject;
     uint32_t visitors; /* threads from outside that wake a worker right now; see visitors.h */
     watchdog watchdog;
+    ready_thread ready_thread;
 
     /* threads that are not workers; under inject.lock, so that a spawn takes one lock */
     blz__heap foreign_heap;

@@ -127,7 +127,7 @@ int64_t blz_rt_turn(blz_rt *rt)
         return -ENOTSUP;
     if (rt_is_forked(rt))
         return -EOWNERDEAD;
-    if (blz__sched_on_worker())
+    if (blz__sched_on_worker() || blz__ready_thread_is_me(rt))
         return -EDEADLK;
     if (!blz__load(&rt->started, ACQUIRE)) {
         rc = blz__rt_start(rt, false);

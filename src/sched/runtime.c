@@ -196,7 +196,12 @@ int blz_rt_new(blz_rt **rt, const blz_options *options)
         return rc;
     }
     blz__worker_park_for_turn(&(*rt)->workers[0]); /* what is spawned before the first turn */
-    return 0;
+    rc = blz__ready_thread_start(*rt);
+    if (rc < 0)
+        blz__rt_destroy(*rt);
+    else
+        blz__ready_thread_arm(*rt);
+    return rc;
 }
 
 /* ---- drivers ---- */

@@ -125,6 +125,41 @@ static void hooks_are_called_only_for_threads_that_ran(void **state)
     assert_int_equal(hooks.started, hooks.stopped);
 }
 
+static void ready_never(void *unused)
+{
+    (void)unused;
+}
+
+static int64_t new_with_on_ready(void)
+{
+    blz_options options = {.embedded = true,
+                           .watchdog_ns = BLZ_NEVER,
+                           .on_ready = ready_never,
+                           .allocator = test_memory()};
+    blz_rt *rt;
+    int rc = blz_rt_new(&rt, &options);
+
+    if (rc == 0)
+        free_rt(rt);
+    return rc;
+}
+
+static void without_its_thread_or_an_eventfd_on_ready_is_refused(void **state)
+{
+    bool failed = true;
+
+    (void)state;
+    fail_call(FAULTY_THREAD_START, 1, false, EAGAIN);
+    assert_int_equal(new_with_on_ready(), -EAGAIN);
+    assert_true(stop_failing(FAULTY_THREAD_START));
+    for (int n = 1; failed; n++) {
+        fail_call(KERNEL_EVENTFD, n, false, EMFILE);
+        int64_t rc = new_with_on_ready();
+        failed = stop_failing(KERNEL_EVENTFD);
+        assert_int_equal(rc, failed ? -EMFILE : 0);
+    }
+}
+
 /* ---- pages ---- */
 
 static void without_a_page_for_the_fork_word_there_is_no_runtime(void **state)
@@ -295,6 +330,7 @@ int main(void)
         TEST(a_thread_without_memory_is_an_error),
         TEST(a_stack_that_is_too_large_is_an_error),
         TEST(hooks_are_called_only_for_threads_that_ran),
+        TEST(without_its_thread_or_an_eventfd_on_ready_is_refused),
         TEST(without_a_page_for_the_fork_word_there_is_no_runtime),
         TEST(without_memory_that_is_wiped_a_forked_child_is_told_all_the_same),
         TEST(without_pages_spawning_fails_and_goes_on_later),

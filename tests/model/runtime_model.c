@@ -591,6 +591,108 @@ static void an_embedded_runtime_ends_while_a_thread_spawns(void)
     model_assert(first_ran == (spawn_rc == 0));
 }
 
+/* ---- on_ready ---- */
+
+static uint32_t calls; /* futex */
+
+static void count_call(void *unused)
+{
+    (void)unused;
+    blz__fetch_add(&calls, 1u, RELEASE); /* pairs with the acquire in turn_when_called */
+    blz__futex_wake(&calls, 1);
+}
+
+static void begin_with_on_ready(void)
+{
+    blz_options given = options(1);
+
+    reset();
+    calls = 0;
+    given.embedded = true;
+    given.on_ready = count_call;
+    model_assert(blz__rt_create(&rt, &given, &fake_driver_ops) == 0);
+    model_assert(blz__worker_park_for_turn(&rt->workers[0])); /* as blz_rt_new does */
+    model_assert(blz__ready_thread_start(rt) == 0);
+    blz__ready_thread_arm(rt);
+}
+
+/* A loop that knows of nothing but the calls. */
+static void turn_when_called(const uint32_t *ran)
+{
+    uint32_t seen = 0, now;
+
+    while (!*ran) {
+        while ((now = blz__load(&calls, ACQUIRE)) == seen)
+            blz__futex_wait(&calls, seen);
+        seen = now;
+        model_assert(blz_rt_turn(rt) >= 0);
+    }
+}
+
+static void a_spawn_calls_on_ready(void)
+{
+    begin_with_on_ready();
+    model_thread other = model_start(spawn_two, NULL);
+    turn_when_called(&second_ran);
+    must_have_run(&first_ran);
+    model_join(other);
+    end();
+}
+
+/* The turn finds the thread before its wait, in it, or behind it. */
+static void a_turn_without_a_call_does_not_stop_the_calls(void)
+{
+    begin_with_on_ready();
+    model_assert(blz_rt_turn(rt) >= 0);
+    model_thread other = model_start(spawn_two, NULL);
+    turn_when_called(&second_ran);
+    model_join(other);
+    end();
+}
+
+struct sleep_long {
+    BLZ_FRAME;
+    blz_sleep_op wait;
+    int64_t rc;
+};
+
+BLZ_ASYNC(sleep_long)
+{
+    BLZ_BEGIN;
+    BLZ_AWAIT(self->rc, blz_sleep(&self->wait, BLZ_HOUR));
+    BLZ_END(0);
+}
+
+/*
+ * The thread may wait without a limit when the turn begins that arms a timer. That the call for the
+ * spawn is late, and taken for the call for the timer, is one of many executions.
+ */
+static void a_timer_calls_on_ready(void)
+{
+    uint32_t seen;
+
+    begin_with_on_ready();
+    model_assert(BLZ_SPAWN_ON(rt, NULL, sleep_long) == 0);
+    seen = blz__load(&calls, RELAXED);
+    model_assert(blz_rt_turn(rt) == 1);
+    while (blz__load(&calls, ACQUIRE) == seen)
+        blz__futex_wait(&calls, seen);
+    end();
+}
+
+static void a_runtime_with_on_ready_that_never_ran_ends(void)
+{
+    begin_with_on_ready();
+    end();
+}
+
+static void a_runtime_with_on_ready_ends(void)
+{
+    begin_with_on_ready();
+    model_assert(BLZ_SPAWN_ON(rt, NULL, note, .ran = &first_ran) == 0);
+    end();
+}
+
 /*
  * No state twice: what the threads share in plain memory is handed over by what is being modelled.
  * Three threads and more make many executions: these have fewer preemptions.
@@ -642,6 +744,15 @@ static const struct model models[] = {
      a_spawn_during_a_turn_is_not_missed,
      {NARROW, .stale_reads = 2}},
     {"a_wake_makes_the_fd_readable", a_wake_makes_the_fd_readable, {NARROW, .stale_reads = 2}},
+    {"a_spawn_calls_on_ready", a_spawn_calls_on_ready, {WIDE, .stale_reads = 2}},
+    {"a_turn_without_a_call_does_not_stop_the_calls",
+     a_turn_without_a_call_does_not_stop_the_calls,
+     {WIDE, .stale_reads = 2}},
+    {"a_timer_calls_on_ready", a_timer_calls_on_ready, {NARROW, .stale_reads = 2}},
+    {"a_runtime_with_on_ready_that_never_ran_ends",
+     a_runtime_with_on_ready_that_never_ran_ends,
+     {NARROW, .stale_reads = 2}},
+    {"a_runtime_with_on_ready_ends", a_runtime_with_on_ready_ends, {NARROW}},
     {"an_embedded_runtime_ends_while_a_thread_spawns",
      an_embedded_runtime_ends_while_a_thread_spawns,
      {NARROW, .stale_reads = 2}},

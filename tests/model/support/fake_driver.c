@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver of fake_driver.h. All but `wake` runs on the worker that it belongs to. */
+/*
+ * The driver of fake_driver.h. All but `wake`, `wait_ready` and `end_wait` runs on the worker that
+ * it belongs to.
+ */
 #include "fake_driver.h"
 
 #include "base/panic.h"
@@ -57,8 +60,8 @@ static void fake_wake(blz__driver *driver)
     fake_driver *fake = fake_driver_of(driver);
 
     blz__plain_read(&fake->allocator); /* any of its memory, as a real one reads its descriptor */
-    blz__swap(&fake->readable, 1u, RELAXED);
-    blz__futex_wake(&fake->readable, 1);
+    blz__fetch_or(&fake->readable, (uint32_t)FAKE_READABLE, RELAXED);
+    blz__futex_wake(&fake->readable, 2); /* the worker, and a thread in wait_ready */
 }
 
 void fake_driver_wait_readable(fake_driver *fake)
@@ -67,21 +70,46 @@ void fake_driver_wait_readable(fake_driver *fake)
         blz__futex_wait(&fake->readable, 0);
 }
 
+/*
+ * Both ends of the wait are in one word, so that one futex is enough. A deadline passes at once.
+ */
+static bool fake_wait_ready(blz__driver *driver, int64_t deadline_ns)
+{
+    fake_driver *fake = fake_driver_of(driver);
+    uint32_t readable;
+
+    if (deadline_ns != INT64_MAX)
+        return true;
+    while ((readable = blz__load(&fake->readable, RELAXED)) == 0)
+        blz__futex_wait(&fake->readable, 0);
+    blz__fetch_and(&fake->readable, ~(uint32_t)FAKE_END_WAIT, RELAXED);
+    return readable & FAKE_READABLE;
+}
+
+static void fake_end_wait(blz__driver *driver)
+{
+    fake_driver *fake = fake_driver_of(driver);
+
+    blz__fetch_or(&fake->readable, (uint32_t)FAKE_END_WAIT, RELAXED);
+    blz__futex_wake(&fake->readable, 2);
+}
+
 void fake_poll(blz__driver *driver, int64_t deadline_ns)
 {
     fake_driver *fake = fake_driver_of(driver);
     unsigned before = fake->nr_reported;
+    uint32_t readable;
 
     if (fake->script)
         fake->script(fake, fake->arg);
     if (fake->nr_reported != before)
         deadline_ns = 0; /* there were events */
-    while (deadline_ns != 0 && !blz__load(&fake->readable, RELAXED))
+    while (deadline_ns != 0 && !((readable = blz__load(&fake->readable, RELAXED)) & FAKE_READABLE))
         if (deadline_ns == INT64_MAX)
-            blz__futex_wait(&fake->readable, 0);
-        else if (!blz__futex_wait_until(&fake->readable, 0, deadline_ns))
+            blz__futex_wait(&fake->readable, readable);
+        else if (!blz__futex_wait_until(&fake->readable, readable, deadline_ns))
             break;
-    blz__swap(&fake->readable, 0u, RELAXED);
+    blz__fetch_and(&fake->readable, ~(uint32_t)FAKE_READABLE, RELAXED);
 }
 
 static bool fake_has_pending(const blz__driver *driver)
@@ -136,5 +164,7 @@ const blz__driver_ops fake_driver_ops = {
     .poll = fake_poll,
     .wake = fake_wake,
     .fd = fake_fd,
+    .wait_ready = fake_wait_ready,
+    .end_wait = fake_end_wait,
     .has_pending = fake_has_pending,
 };

@@ -32,10 +32,12 @@ struct fake_event {
     bool cancelled; /* the driver has been asked to end it early */
 };
 
+enum { FAKE_READABLE = 1, FAKE_END_WAIT = 2 };
+
 typedef struct fake_driver fake_driver;
 struct fake_driver {
     blz__driver base;
-    uint32_t readable; /* futex: what the fd would say */
+    uint32_t readable; /* futex: FAKE_READABLE, what the fd would say; FAKE_END_WAIT */
 
     /* for the test to set */
     bool busy;                                    /* workers sleep in here in any case */
