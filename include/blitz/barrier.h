@@ -91,7 +91,7 @@ static inline int64_t blz_barrier_arrive_wait(blz_barrier *barrier)
 {
     blz_barrier_op op;
 
-    return blz_wait(blz_barrier_arrive(&op, barrier));
+    return blz_wait(blz_barrier_arrive(BLZ_FRESH_(&op), barrier));
 }
 
 BLZ_END_DECLS

@@ -194,7 +194,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_broadcast_recv(blz_broadcast_op *op,
 static inline int blz_broadcast_recv_wait(blz_broadcast_receiver *rx, void *elem)
 {
     blz_broadcast_op op;
-    return (int)blz_wait(blz_broadcast_recv(&op, rx, elem));
+    return (int)blz_wait(blz_broadcast_recv(BLZ_FRESH_(&op), rx, elem));
 }
 
 /*

@@ -195,7 +195,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_sender_closed(blz_channel_op *op, const bl
 static inline int blz_sender_send_wait(const blz_sender *tx, const void *elem)
 {
     blz_channel_op op;
-    return (int)blz_wait(blz_sender_send(&op, tx, elem));
+    return (int)blz_wait(blz_sender_send(BLZ_FRESH_(&op), tx, elem));
 }
 
 /*
@@ -205,7 +205,7 @@ static inline int blz_sender_send_wait(const blz_sender *tx, const void *elem)
 static inline int blz_sender_closed_wait(const blz_sender *tx)
 {
     blz_channel_op op;
-    return (int)blz_wait(blz_sender_closed(&op, tx));
+    return (int)blz_wait(blz_sender_closed(BLZ_FRESH_(&op), tx));
 }
 
 /* ---- Permits: first the room, then the message ---- */
@@ -235,7 +235,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_sender_reserve(blz_channel_op *op, const b
 static inline int blz_sender_reserve_wait(const blz_sender *tx, blz_permit *permit, uint32_t count)
 {
     blz_channel_op op;
-    return (int)blz_wait(blz_sender_reserve(&op, tx, permit, count));
+    return (int)blz_wait(blz_sender_reserve(BLZ_FRESH_(&op), tx, permit, count));
 }
 
 /*
@@ -286,7 +286,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_receiver_recv_many(blz_channel_op *op, con
 static inline int blz_receiver_recv_wait(const blz_receiver *rx, void *elem)
 {
     blz_channel_op op;
-    return (int)blz_wait(blz_receiver_recv(&op, rx, elem));
+    return (int)blz_wait(blz_receiver_recv(BLZ_FRESH_(&op), rx, elem));
 }
 
 /*
@@ -298,7 +298,7 @@ static inline int64_t blz_receiver_recv_many_wait(const blz_receiver *rx, void *
                                                   uint32_t count)
 {
     blz_channel_op op;
-    return blz_wait(blz_receiver_recv_many(&op, rx, elems, count));
+    return blz_wait(blz_receiver_recv_many(BLZ_FRESH_(&op), rx, elems, count));
 }
 
 /* ---- What BLZ_CHANNEL is made of ---- */
@@ -326,6 +326,7 @@ static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
                                                              const blz_future_ops *ops,
                                                              blz_channel *channel, void *elem)
 {
+    blz_op_check(&op->future, ops);
     op->future.ops = ops;
     op->future.child = NULL;
     op->future.line = 0;
@@ -460,6 +461,7 @@ static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
     BLZ_CHANNEL_INLINE_ int name##_send_wait(const name##_sender *tx, type value)                  \
     {                                                                                              \
         name##_op op;                                                                              \
+        op.op.future.line = 0;                                                                     \
         return (int)blz_wait(name##_send(&op, tx, value));                                         \
     }                                                                                              \
     BLZ_CHANNEL_INLINE_ void name##_permit_send(blz_permit *permit, type value)                    \
@@ -504,6 +506,7 @@ static inline BLZ_NODISCARD blz_future *blz_channel_op_init_(blz_channel_op *op,
     BLZ_CHANNEL_INLINE_ int name##_recv_wait(const name##_receiver *rx, type *value)              \
     {                                                                                             \
         name##_op op;                                                                             \
+        op.op.future.line = 0;                                                                    \
         return (int)blz_wait(name##_recv(&op, rx, value));                                        \
     }
 

@@ -127,6 +127,9 @@ struct blz_future {
 /* blz_future.line of one that is ready. */
 #define BLZ_LINE_DONE UINT32_MAX
 
+/* blz_future.line of an operation that has begun, if it has no other number for that. */
+#define BLZ_LINE_BEGUN 1u
+
 /*
  * The context of a poll: which task is being polled, and in which cancel scope. Valid only during
  * the poll. The fields are for the inline functions here.
@@ -145,6 +148,8 @@ struct blz_cx {
     uint32_t reserved;
 };
 
+BLZ_API BLZ_COLD void blz_op_in_flight_(const blz_future *op, const blz_future_ops *next);
+
 /* Ends a poll function: stores the result and returns BLZ_READY. [task] */
 static inline blz_poll blz_future_done(blz_future *self, int64_t result)
 {
@@ -152,6 +157,19 @@ static inline blz_poll blz_future_done(blz_future *self, int64_t result)
     self->line = BLZ_LINE_DONE;
     return BLZ_READY;
 }
+
+/*
+ * For a function that makes an operation: aborts if the memory is that of an operation in flight,
+ * one that has been polled and is not ready. Memory that was never used is zero. [any thread]
+ */
+static BLZ_INLINE void blz_op_check(const blz_future *op, const blz_future_ops *next)
+{
+    if (blz_unlikely(op->line - 1 < BLZ_LINE_DONE - 1)) /* neither 0 nor DONE */
+        blz_op_in_flight_(op, next);
+}
+
+/* Memory of an operation that was never used, on the stack of a function that blocks. */
+#define BLZ_FRESH_(op) ((op)->future.line = 0, (op))
 
 /* ---- Inside a poll function [task] ---- */
 

@@ -22,12 +22,11 @@
  * that was used without a look at it. So do pieces that are longer than that together. This goes
  * for everything that reads and writes: sockets, pipes, files, streams, readers and writers.
  *
- * One rule holds for every operation struct of the library (blz_io, blz_msg, and all whose name
- * ends in _op): all of its memory must be zero before its first use, as the frame of a spawned task
- * is.
- * Between two operations it need not be cleared. Memory that held something else, as another member
- * of a union, is zeroed before it becomes an operation. Starting an operation that is still in
- * flight aborts with a sentence.
+ * One rule holds for every operation struct of the library (blz_io, blz_msg, blz_timeout, blz_dns,
+ * and all whose name ends in _op): all of its memory must be zero before its first use, as the
+ * frame of a spawned task is. Between two operations it need not be cleared. Memory that held
+ * something else, as another member of a union, is zeroed before it becomes an operation. Starting
+ * an operation that is still in flight aborts with a sentence.
  */
 #ifndef BLITZ_IO_H
 #define BLITZ_IO_H

@@ -80,7 +80,7 @@ static inline int64_t blz_mutex_lock_wait(blz_mutex *mutex)
 {
     blz_mutex_op op;
 
-    return blz_wait(blz_mutex_lock(&op, mutex));
+    return blz_wait(blz_mutex_lock(BLZ_FRESH_(&op), mutex));
 }
 
 /* Unlocks the mutex, and wakes the first in the queue. Aborts if it was not locked. [any thread] */

@@ -114,7 +114,7 @@ static inline int64_t blz_notify_wait(blz_notify *notify)
 {
     blz_notify_op op;
 
-    return blz_wait(blz_notify_await(&op, notify));
+    return blz_wait(blz_notify_await(BLZ_FRESH_(&op), notify));
 }
 
 BLZ_END_DECLS

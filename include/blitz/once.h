@@ -82,7 +82,7 @@ static inline int64_t blz_once_get_wait(blz_once *once, blz_future *make)
 {
     blz_once_op op;
 
-    return blz_wait(blz_once_get(&op, once, make));
+    return blz_wait(blz_once_get(BLZ_FRESH_(&op), once, make));
 }
 
 BLZ_END_DECLS

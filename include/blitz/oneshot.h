@@ -84,7 +84,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_oneshot_closed(blz_oneshot_op *op, blz_one
 static inline int blz_oneshot_closed_wait(blz_oneshot *channel)
 {
     blz_oneshot_op op;
-    return (int)blz_wait(blz_oneshot_closed(&op, channel));
+    return (int)blz_wait(blz_oneshot_closed(BLZ_FRESH_(&op), channel));
 }
 
 /* ---- the receiver ---- */
@@ -105,7 +105,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_oneshot_recv(blz_oneshot_op *op, blz_onesh
 static inline int blz_oneshot_recv_wait(blz_oneshot *channel, int64_t *value)
 {
     blz_oneshot_op op;
-    return (int)blz_wait(blz_oneshot_recv(&op, channel, value));
+    return (int)blz_wait(blz_oneshot_recv(BLZ_FRESH_(&op), channel, value));
 }
 
 /*
@@ -293,6 +293,7 @@ static inline bool blz_oneshot_receiver_close(blz_oneshot_receiver *receiver)
     BLZ_ONESHOT_FN_ int name##_recv_wait(name *self, type *value)                                 \
     {                                                                                             \
         name##_op op;                                                                             \
+        op.op.future.line = 0;                                                                    \
         return (int)blz_wait(name##_recv(&op, self, value));                                      \
     }                                                                                             \
     BLZ_ONESHOT_FN_ BLZ_NODISCARD int name##_try_recv(name *self, type *value)                    \

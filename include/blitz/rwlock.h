@@ -124,7 +124,7 @@ static inline int64_t blz_rwlock_read_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
 
-    return blz_wait(blz_rwlock_read(&op, rwlock));
+    return blz_wait(blz_rwlock_read(BLZ_FRESH_(&op), rwlock));
 }
 
 /* Blocks this thread until it has the upgradable lock: 0; -EDEADLK on a worker. */
@@ -132,7 +132,7 @@ static inline int64_t blz_rwlock_upgradable_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
 
-    return blz_wait(blz_rwlock_upgradable(&op, rwlock));
+    return blz_wait(blz_rwlock_upgradable(BLZ_FRESH_(&op), rwlock));
 }
 
 /* Blocks this thread until it has locked for writing: 0; -EDEADLK on a worker. */
@@ -140,7 +140,7 @@ static inline int64_t blz_rwlock_write_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
 
-    return blz_wait(blz_rwlock_write(&op, rwlock));
+    return blz_wait(blz_rwlock_write(BLZ_FRESH_(&op), rwlock));
 }
 
 /*
@@ -152,7 +152,7 @@ static inline int64_t blz_rwlock_upgrade_wait(blz_rwlock *rwlock)
 {
     blz_rwlock_op op;
 
-    return blz_wait(blz_rwlock_upgrade(&op, rwlock));
+    return blz_wait(blz_rwlock_upgrade(BLZ_FRESH_(&op), rwlock));
 }
 
 BLZ_END_DECLS

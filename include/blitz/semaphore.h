@@ -80,7 +80,7 @@ static inline int64_t blz_semaphore_acquire_wait(blz_semaphore *semaphore, uint3
 {
     blz_semaphore_op op;
 
-    return blz_wait(blz_semaphore_acquire(&op, semaphore, n));
+    return blz_wait(blz_semaphore_acquire(BLZ_FRESH_(&op), semaphore, n));
 }
 
 /*

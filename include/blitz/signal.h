@@ -111,7 +111,7 @@ static inline int64_t blz_signal_wait(blz_signal *sub, blz_signal_info *info)
 {
     blz_signal_op op;
 
-    return blz_wait(blz_signal_recv(&op, sub, info));
+    return blz_wait(blz_signal_recv(BLZ_FRESH_(&op), sub, info));
 }
 
 /* ---- Stopping ---- */

@@ -89,7 +89,7 @@ static inline int64_t blz_token_wait(blz_token *token)
 {
     blz_token_op op;
 
-    return blz_wait(blz_token_cancelled(&op, token));
+    return blz_wait(blz_token_cancelled(BLZ_FRESH_(&op), token));
 }
 
 /* The future of blz_token_guard. */

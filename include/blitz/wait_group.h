@@ -83,7 +83,7 @@ static inline int64_t blz_wait_group_wait(blz_wait_group *group)
 {
     blz_wait_group_op op;
 
-    return blz_wait(blz_wait_group_await(&op, group));
+    return blz_wait(blz_wait_group_await(BLZ_FRESH_(&op), group));
 }
 
 BLZ_END_DECLS

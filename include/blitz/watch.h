@@ -145,7 +145,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_watch_closed(blz_watch_op *op, const blz_w
 static inline int blz_watch_closed_wait(const blz_watch_sender *tx)
 {
     blz_watch_op op;
-    return (int)blz_wait(blz_watch_closed(&op, tx));
+    return (int)blz_wait(blz_watch_closed(BLZ_FRESH_(&op), tx));
 }
 
 /* ---- Receiving ---- */
@@ -202,7 +202,7 @@ BLZ_API BLZ_NODISCARD blz_future *blz_watch_until(blz_watch_op *op, blz_watch_re
 static inline int blz_watch_changed_wait(blz_watch_receiver *rx)
 {
     blz_watch_op op;
-    return (int)blz_wait(blz_watch_changed(&op, rx));
+    return (int)blz_wait(blz_watch_changed(BLZ_FRESH_(&op), rx));
 }
 
 /*
@@ -214,7 +214,7 @@ static inline int blz_watch_until_wait(blz_watch_receiver *rx, void *value,
                                        blz_watch_predicate predicate, void *arg)
 {
     blz_watch_op op;
-    return (int)blz_wait(blz_watch_until(&op, rx, value, predicate, arg));
+    return (int)blz_wait(blz_watch_until(BLZ_FRESH_(&op), rx, value, predicate, arg));
 }
 
 /*

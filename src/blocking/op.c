@@ -157,6 +157,9 @@ static void init(blz_blocking_op *op, uint32_t lane, int64_t (*fn)(void *arg), v
                                        .cancel = op_cancel,
                                        .describe_wait = op_describe};
 
+    blz_op_check(&op->future, &ops);
+    if (blz_unlikely(op->rt && op->future.line == AWAIT_BEGINS && !is_done(op)))
+        blz_op_in_flight_(&op->future, &ops); /* started, and neither awaited nor over */
     *op = (blz_blocking_op){.future = {.ops = &ops},
                             .job = {.call = call_op, .lane = lane},
                             .fn = fn,
@@ -215,7 +218,7 @@ int64_t blz_blocking_wait(blz_blocking_op *op)
 
 int64_t blz_blocking_run(blz_rt *rt, int64_t (*fn)(void *arg), void *arg)
 {
-    blz_blocking_op op;
+    blz_blocking_op op = {0};
     int rc;
 
     if (rt ? !blz__sched_may_block(rt) : blz__sched_on_worker())

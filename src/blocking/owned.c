@@ -169,6 +169,7 @@ blz_future *blz__blocking_owned_in(blz_blocking_owned_op *op, uint32_t lane,
                                        .poll = owned_poll,
                                        .cancel = owned_cancel};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_blocking_owned_op){.future = {.ops = &ops, .flags = BLZ_FUTURE_ALWAYS},
                                   .fn = fn,
                                   .arg = arg,

@@ -296,6 +296,7 @@ blz_future *blz_broadcast_recv(blz_broadcast_op *op, blz_broadcast_receiver *rx,
                                        .cancel = recv_cancel,
                                        .describe_wait = recv_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->receiver = rx;
     op->elem = elem;

@@ -227,6 +227,7 @@ blz_future *blz_oneshot_closed(blz_oneshot_op *op, blz_oneshot *channel)
                                        .cancel = closed_cancel,
                                        .describe_wait = blz_oneshot_describe_};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_oneshot_op){.future = {.ops = &ops}, .channel = channel};
     return &op->future;
 }
@@ -288,6 +289,7 @@ blz_future *blz_oneshot_recv(blz_oneshot_op *op, blz_oneshot *channel, int64_t *
                                        .cancel = blz_oneshot_recv_cancel_,
                                        .describe_wait = blz_oneshot_describe_};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_oneshot_op){.future = {.ops = &ops}, .channel = channel, .value = value};
     return &op->future;
 }

@@ -190,6 +190,7 @@ blz_future *blz_watch_changed(blz_watch_op *op, blz_watch_receiver *rx)
                                        .cancel = receiver_cancel,
                                        .describe_wait = watch_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->watch = rx->watch;
     op->receiver = rx;
@@ -204,6 +205,7 @@ blz_future *blz_watch_until(blz_watch_op *op, blz_watch_receiver *rx, void *valu
                                        .cancel = receiver_cancel,
                                        .describe_wait = watch_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->watch = rx->watch;
     op->receiver = rx;
@@ -220,6 +222,7 @@ blz_future *blz_watch_closed(blz_watch_op *op, const blz_watch_sender *tx)
                                        .cancel = sender_cancel,
                                        .describe_wait = watch_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->watch = tx->watch;
     return &op->future;

@@ -323,6 +323,7 @@ blz_future *blz__branches_init(blz_branches *op, const blz_future_ops *ops, blz_
                                size_t count, int none)
 {
     check_list(ops->name, list, count);
+    blz_op_check(&op->future, ops);
     op->future = (blz_future){.ops = ops, .flags = BLZ_FUTURE_ALWAYS};
     op->list = list;
     op->live = op->due = 0;

@@ -67,6 +67,7 @@ static blz_poll lock_poll(blz_future *self, blz_cx *cx)
 {
     blz_file_lock_op *op = (blz_file_lock_op *)self;
 
+    self->line = BLZ_LINE_BEGUN;
     for (;;) {
         int64_t result;
         if (blz_is_pending(self->child->ops->poll(self->child, cx)))
@@ -109,6 +110,7 @@ static blz_future *lock_wait(blz_file_lock_op *op, const blz_file *file, uint32_
                                        .cancel = lock_cancel,
                                        .describe_wait = lock_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->file = *file;
     op->how = how;

@@ -41,6 +41,7 @@ blz_poll blz__fs_poll(blz_future *self, blz_cx *cx)
     if (!self->child) {
         if (fs_is_cancelled(op))
             return blz_future_done(self, -ECANCELED);
+        self->line = BLZ_LINE_BEGUN;
         op->rt = blz_cx_rt(cx);
         self->child = blz__blocking_in(&op->call, BLZ__LANE_FILES, run, op);
     }
@@ -62,6 +63,7 @@ void blz__fs_cancel(blz_future *self, blz_cx *cx)
 
 blz_future *blz__fs_init(blz_fs_op *op, const struct fs_ops *ops, const char *path)
 {
+    blz_op_check(&op->future, &ops->future);
     *op = (blz_fs_op){.future = {.ops = &ops->future}, .run = ops->run, .path = path};
     return &op->future;
 }

@@ -495,6 +495,7 @@ blz_future *blz_fdset_ready(blz_fdset_ready_op *op, blz_fdset *set, int64_t dead
                                        .poll = wait_poll,
                                        .cancel = wait_cancel};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->set = set;
     op->deadline_ns = deadline_ns;
@@ -541,6 +542,7 @@ static blz_poll close_poll(blz_future *self, blz_cx *cx)
     do
         collect(set);
     while (set->nr_in_flight > 0 && !ask_for_wake(set, cx));
+    self->line = BLZ_LINE_BEGUN;
     if (set->nr_in_flight > 0)
         return BLZ_PENDING;
     ask_for_nothing(set);
@@ -561,6 +563,7 @@ blz_future *blz_fdset_close(blz_fdset_ready_op *op, blz_fdset *set)
                                        .poll = close_poll,
                                        .cancel = close_cancel};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops, .flags = BLZ_FUTURE_ALWAYS};
     op->set = set;
     return &op->future;

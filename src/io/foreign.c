@@ -191,6 +191,7 @@ blz_future *blz_fd_io(blz_fd_op *op, const blz_fd *handle, unsigned direction,
 {
     static const blz_future_ops ops = {.name = "fd_io", .poll = call_poll, .cancel = call_cancel};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->handle = *handle;
     op->direction = direction;

@@ -18,9 +18,7 @@ struct io *blz__io_prepare(blz_io *public, const blz_future_ops *ops, enum io_ki
 {
     struct io *io = (struct io *)public;
 
-    if (blz_unlikely(blz__load(&io->op.events, RELAXED) & ~OP_CANCEL))
-        blz__panic("a blz_io was used for `%s` while its last operation is still in flight",
-                   ops->name);
+    io_check(public, ops);
     io->op = (blz__op){.future = {.ops = ops}, .kind = kind};
     io->fd = ref->entry;
     io->generation = (uint32_t)ref->generation;

@@ -186,6 +186,19 @@ static inline int io_direction(const struct io *io)
 }
 
 /*
+ * Aborts if it is in flight: in the hands of the driver (`events`), or in another layout polled and
+ * not ready (`line`).
+ */
+static inline void io_check(const blz_io *public, const blz_future_ops *ops)
+{
+    const struct io *io = (const struct io *)public;
+    uint32_t events = blz__load(&io->op.events, RELAXED) & ~OP_CANCEL;
+
+    if (blz_unlikely(events | (io->op.future.line - 1 < BLZ_LINE_DONE - 1)))
+        blz_op_in_flight_(&io->op.future, ops);
+}
+
+/*
  * Makes an operation, all but its arguments: `ops` has a name, blz__io_poll and blz__io_cancel, or
  * functions that wrap them. Aborts if it is still in flight. [task]
  */

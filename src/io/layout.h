@@ -13,7 +13,7 @@
  *   IO_STREAM_CALL                struct io_stream_call   its task (stream/stream.c)
  *   IO_PAIR                       struct io_pair          a pipe in memory (stream/pair.c)
  *
- * All of them begin with OP_HEAD (op.h): `done` is public, and blz__io_prepare aborts if `events`
+ * All of them begin with OP_HEAD (op.h): `done` is public, and io_check (io.h) aborts if `events`
  * says that the operation that had the memory before is still in flight. Within struct io, `kind`
  * also says which of its arguments is meant.
  */

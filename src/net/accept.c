@@ -127,7 +127,7 @@ static blz_poll begin_pause(blz_future *self, blz_cx *cx)
     pause->conn = conn;
     pause->pause_ms = ms;
     pause->cancelled = false;
-    self->line = 0;
+    self->line = BLZ_LINE_BEGUN;
     blz_timer_wake_at(&pause->timer,
                       blz_time_add(blz__rt_now(blz_cx_rt(cx)), blz_time_of(ms, BLZ_MSEC)), cx);
     return BLZ_PENDING;
@@ -142,6 +142,7 @@ static bool end_pause(blz_future *self)
     BLZ_ASSERT(is_pausing(self));
     if (blz_timer_is_armed(&pause->timer))
         return false;
+    self->line = 0;
     begin_anew(self, pause->listener, pause->conn,
                next_ms < LONGEST_PAUSE_MS ? next_ms : LONGEST_PAUSE_MS);
     return true;

@@ -250,6 +250,7 @@ blz_future *blz_tcp_connect_name(blz_tcp_connect_op *op, blz_tcp *conn, const ch
                                        .poll = connect_poll,
                                        .cancel = connect_cancel};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_tcp_connect_op){.future = {.ops = &ops}, .conn = conn, .target = target};
     *conn = (blz_tcp){NULL, 0};
     if (options)

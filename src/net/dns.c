@@ -170,6 +170,7 @@ blz_future *blz_lookup_n(blz_dns *op, blz_addrs *addrs, const char *host, size_t
 {
     static const blz_future_ops ops = {.name = "lookup", .poll = lookup_poll};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_dns){.future = {.ops = &ops},
                     .addrs = addrs,
                     .host = host,

@@ -154,6 +154,7 @@ static blz_poll serve_poll(blz_future *self, blz_cx *cx)
         if (!cx->worker)
             return blz_future_done(self, -ENXIO); /* blz_wait: tasks have to be spawned */
         begin(s, cx);
+        self->line = BLZ_LINE_BEGUN;
     }
     if (blz_is_pending(self->child->ops->poll(self->child, cx)))
         return BLZ_PENDING;
@@ -167,6 +168,7 @@ static blz_future *init(blz_serve_op *op, const blz_future_ops *ops, const blz__
 {
     struct serve *s = (struct serve *)op;
 
+    blz_op_check(&s->future, ops);
     *s = (struct serve){.future = {.ops = ops}, .listener = *listener, .taker = taker};
     return &s->future;
 }

@@ -122,23 +122,26 @@ static int open_unix(blz__fd_ref *ref, blz_rt *rt, const blz_addr *addr, const v
     return rc;
 }
 
+static const struct connect_ops unix_connect_ops = {
+    .future = {.name = "unix_connect",
+               .poll = blz__connect_poll,
+               .cancel = blz__io_cancel,
+               .describe_wait = blz__io_describe},
+    .open = open_unix,
+};
+
 blz_future *blz_unix_connect_with(blz_io *io, blz_unix *conn, const blz_addr *addr,
                                   const blz_unix_options *options)
 {
-    static const struct connect_ops ops = {
-        .future = {.name = "unix_connect",
-                   .poll = blz__connect_poll,
-                   .cancel = blz__io_cancel,
-                   .describe_wait = blz__io_describe},
-        .open = open_unix,
-    };
-    return blz__connect_init(io, &ops, conn, addr, options);
+    return blz__connect_init(io, &unix_connect_ops, conn, addr, options);
 }
 
 blz_future *blz_unix_connect(blz_unix_connect_op *op, blz_unix *conn, const char *address)
 {
-    int rc = blz_addr_parse(&op->addr, address);
+    int rc;
 
+    io_check(&op->io, &unix_connect_ops.future);
+    rc = blz_addr_parse(&op->addr, address);
     *conn = (blz_unix){NULL, 0};
     if (rc < 0)
         return blz_ready(&op->io.future, rc);

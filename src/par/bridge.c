@@ -127,6 +127,7 @@ blz_future *blz_par_run(blz_par_run_op *op, blz_pool *pool, blz_par_run_fn fn, v
                                        .cancel = run_cancel,
                                        .describe_wait = run_describe};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_par_run_op){.future = {.ops = &ops}, .pool = pool, .fn = fn, .arg = arg};
     return &op->future;
 }

@@ -132,6 +132,7 @@ blz_future *blz_child_await(blz_child_await_op *op, blz_child *child)
                                        .cancel = wait_cancel,
                                        .describe_wait = wait_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->child = child->child_;
     return &op->future;

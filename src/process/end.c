@@ -50,6 +50,7 @@ blz_future *blz_child_terminate(blz_child_terminate_op *op, blz_child *child, in
 {
     struct terminate *self = (struct terminate *)(void *)op;
 
+    blz_op_check(&self->blz_frame, &terminate_ops);
     *self = (struct terminate){
         .blz_frame = {.ops = &terminate_ops, .flags = BLZ_FUTURE_ALWAYS}, /* it cleans up */
         .child = {.child_ = child->child_},
@@ -99,6 +100,7 @@ blz_future *blz_command_run(blz_command_run_op *op, blz_command *cmd)
 {
     struct run *self = (struct run *)(void *)op;
 
+    blz_op_check(&self->blz_frame, &run_ops);
     *self = (struct run){.blz_frame.ops = &run_ops, .cmd = cmd};
     return &self->blz_frame;
 }

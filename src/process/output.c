@@ -236,6 +236,7 @@ blz_future *blz_command_output(blz_output_op *op, blz_command *cmd, blz_output *
 {
     struct output *self = (struct output *)(void *)op;
 
+    blz_op_check(&self->blz_frame, &output_ops);
     memset(self, 0, sizeof *self);
     self->blz_frame.ops = &output_ops;
     self->cmd = cmd;

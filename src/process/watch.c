@@ -99,6 +99,7 @@ blz_future *blz_process_watch(blz_process_watch_op *op, int64_t pid)
                                        .cancel = watch_cancel,
                                        .describe_wait = watch_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->pid = pid;
     return &op->future;

@@ -168,6 +168,7 @@ blz_future *blz_guard_run(blz_guard_op *op, blz_guard *guard, blz_future *inner)
     blz_shutdown *s = guard->shutdown;
     int soft = guard->private_ == GATE_ACCEPTOR ? BLZ_SHUTDOWN_STOPPING : BLZ_SHUTDOWN_CANCELLING;
 
+    blz_op_check(&op->future, &ops);
     op->guard = *guard;
     *guard = (blz_guard){NULL, 0};
     op->future =

@@ -195,6 +195,7 @@ static blz_poll run_op_poll(blz_future *self, blz_cx *cx)
         if (blz_shutdown_phase(s) == BLZ_SHUTDOWN_RUNNING)
             s->deadline_ns = BLZ_NEVER;
         self->child = &s->run.blz_frame;
+        self->line = BLZ_LINE_BEGUN;
     }
     if (blz_is_pending(self->child->ops->poll(self->child, cx)))
         return BLZ_PENDING;
@@ -208,6 +209,7 @@ blz_future *blz_shutdown_run(blz_shutdown_op *op, blz_shutdown *shutdown)
 {
     static const blz_future_ops ops = {.name = "shutdown_run", .poll = run_op_poll};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_shutdown_op){.future = {.ops = &ops}, .shutdown = shutdown};
     return &op->future;
 }

@@ -122,6 +122,7 @@ blz_future *blz_signal_recv(blz_signal_op *op, blz_signal *sub, blz_signal_info 
                                        .cancel = recv_cancel,
                                        .describe_wait = recv_describe};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_signal_op){.future = {.ops = &ops}, .signal = sub, .info = info};
     return &op->future;
 }

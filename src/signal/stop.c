@@ -80,6 +80,7 @@ blz_future *blz_stop_await(blz_stop_op *op, blz_stop *stop)
                                        .poll = wait_poll,
                                        .cancel = wait_cancel};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_stop_op){.future = {.ops = &ops}, .stop = stop};
     return &op->future;
 }

@@ -272,6 +272,7 @@ blz_future *blz_copy(blz_copy_op *op, blz_stream from, blz_stream to,
 {
     struct copy *self = (struct copy *)(void *)op;
 
+    blz_op_check(&self->blz_frame, &copy_ops);
     memset(self, 0, sizeof *self);
     self->blz_frame.ops = &copy_ops;
     pump_init(&self->pump, from, to, &self->done);
@@ -350,6 +351,7 @@ blz_future *blz_copy_both(blz_copy_both_op *op, blz_stream a, blz_stream b,
 {
     struct both *self = (struct both *)(void *)op;
 
+    blz_op_check(&self->blz_frame, &both_ops);
     memset(self, 0, sizeof *self);
     self->blz_frame.ops = &both_ops;
     pump_init(&self->pumps[0], a, b, &self->done[0]);

@@ -15,6 +15,7 @@ static inline blz_future *outer_init(blz_io *io, const blz_stream *stream,
 {
     struct io_outer *outer = (struct io_outer *)io;
 
+    io_check(io, ops);
     outer->future = (blz_future){.ops = ops};
     outer->done = 0;
     outer->kind = IO_OUTER;
@@ -49,6 +50,7 @@ static inline blz_poll poll_inner(struct io_outer *outer, blz_cx *cx,
     if (!inner) {
         if (outer->cancelled)
             return BLZ_READY;
+        outer->future.line = BLZ_LINE_BEGUN;
         outer->future.child = inner = begin(outer);
     }
     if (blz_is_pending(inner->ops->poll(inner, cx)))

@@ -379,6 +379,7 @@ static struct io_pair *init(blz_io *io, const blz_stream *stream, bool writes)
     };
     struct io_pair *op = (struct io_pair *)io;
 
+    io_check(io, &ops[writes]);
     op->future = (blz_future){.ops = &ops[writes]};
     op->done = 0;
     op->kind = IO_PAIR;

@@ -107,6 +107,7 @@ static blz_poll reader_poll(blz_future *self, blz_cx *cx)
             if (settle(r, cx))
                 return BLZ_READY;
             self->child = child = begin_read(r);
+            self->line = BLZ_LINE_BEGUN;
         }
         if (blz_is_pending(child->ops->poll(child, cx)))
             return BLZ_PENDING;

@@ -29,6 +29,7 @@ static inline blz_future *reader_begin(blz_reader *r,
                                        int64_t (*step)(blz_reader *reader, blz_cx *cx), void *out,
                                        size_t len)
 {
+    blz_op_check(&r->future, &blz__reader_ops);
     r->future = (blz_future){.ops = &blz__reader_ops};
     r->done = 0;
     r->step_ = step;

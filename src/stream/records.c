@@ -90,7 +90,7 @@ blz_view blz_records_rest(const blz_records *records)
     return blz_reader_buffered(&records->reader);
 }
 
-enum { MORE_CANCELLED = 1 }; /* line */
+enum { MORE_WAITS = BLZ_LINE_BEGUN, MORE_CANCELLED }; /* line; 0: not polled yet */
 
 static blz_poll more_done(blz_records *f, int64_t result)
 {
@@ -113,6 +113,7 @@ static blz_poll more_poll(blz_future *self, blz_cx *cx)
         if (n < 0)
             return more_done(f, n);
         self->child = blz_reader_fill(&f->reader);
+        self->line = MORE_WAITS;
     }
     if (blz_is_pending(self->child->ops->poll(self->child, cx)))
         return BLZ_PENDING;
@@ -135,6 +136,7 @@ blz_future *blz_records_more(blz_records *records)
                                        .poll = more_poll,
                                        .cancel = more_cancel};
 
+    blz_op_check(&records->future, &ops);
     records->future = (blz_future){.ops = &ops};
     return &records->future;
 }

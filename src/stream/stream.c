@@ -16,6 +16,9 @@ enum { MAX_PIECES = 1024 }; /* that the system takes in one call */
 
 static blz_future *settled(blz_io *io, int64_t result)
 {
+    static const blz_future_ops ops = {.name = "stream"};
+
+    io_check(io, &ops);
     io->done = 0;
     return blz_ready(&io->future, result);
 }
@@ -108,6 +111,7 @@ blz_future *blz_stream_call(blz_io *io, const blz_stream *stream,
     static const blz_future_ops ops = {.name = "stream_call", .poll = call_poll};
     struct io_stream_call *call = (struct io_stream_call *)io;
 
+    io_check(io, &ops);
     call->future = (blz_future){.ops = &ops};
     call->done = 0;
     call->kind = IO_STREAM_CALL;
@@ -118,7 +122,7 @@ blz_future *blz_stream_call(blz_io *io, const blz_stream *stream,
 
 /* ---- several steps ---- */
 
-enum { LOOP_CANCELLED = 1 }; /* in future.line, which is else 0 */
+enum { LOOP_RUNNING = BLZ_LINE_BEGUN, LOOP_CANCELLED }; /* future.line; 0: not polled yet */
 
 /* The next piece that is not empty; false: there is none. */
 static bool has_rest(blz_stream_op *op)
@@ -163,6 +167,7 @@ static blz_poll loop_poll(blz_stream_op *op, blz_cx *cx, blz_future *(*step)(blz
                 return blz_future_done(&op->future, (int64_t)op->done);
             if (op->future.line == LOOP_CANCELLED)
                 return blz_future_done(&op->future, -ECANCELED);
+            op->future.line = LOOP_RUNNING;
             op->future.child = child = step(op);
         }
         if (blz_is_pending(child->ops->poll(child, cx)))
@@ -199,6 +204,7 @@ static blz_poll read_exact_poll(blz_future *self, blz_cx *cx)
 
 static blz_future *loop_init(blz_stream_op *op, const blz_future_ops *ops, const blz_stream *stream)
 {
+    blz_op_check(&op->future, ops);
     op->future = (blz_future){.ops = ops};
     op->done = 0;
     op->stream = *stream;

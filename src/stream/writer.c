@@ -130,6 +130,7 @@ static blz_poll writer_poll(blz_future *self, blz_cx *cx)
             if (w->cancelled_)
                 return blz_future_done(self, -ECANCELED);
             self->child = child;
+            self->line = BLZ_LINE_BEGUN;
         }
         if (blz_is_pending(child->ops->poll(child, cx)))
             return BLZ_PENDING;
@@ -153,6 +154,7 @@ static blz_future *begin(blz_writer *w, uint8_t phase, const blz_iovec *iov, siz
                                        .poll = writer_poll,
                                        .cancel = writer_cancel};
 
+    blz_op_check(&w->future, &ops);
     w->future = (blz_future){.ops = &ops};
     w->done = 0;
     w->phase_ = phase;

@@ -203,6 +203,7 @@ blz_future *blz_barrier_arrive(blz_barrier_op *op, blz_barrier *barrier)
                                        .cancel = arrive_cancel,
                                        .describe_wait = arrive_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->waiter.state = WAITER_IDLE;
     op->barrier = barrier;

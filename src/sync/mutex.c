@@ -375,6 +375,7 @@ static const blz_future_ops lock_ops = {.name = "mutex_lock",
 
 blz_future *blz_mutex_lock(blz_mutex_op *op, blz_mutex *mutex)
 {
+    blz_op_check(&op->future, &lock_ops);
     op->future = (blz_future){.ops = &lock_ops};
     op->mutex = mutex; /* the waiter when it has to wait */
     return &op->future;

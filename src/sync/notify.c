@@ -340,6 +340,8 @@ static const blz_future_ops await_ops = {.name = "notify_await",
 
 blz_future *blz_notify_await(blz_notify_op *op, blz_notify *notify)
 {
+    if (op->future.line != CANCELLED) /* blz_notify_disable ends it without a poll */
+        blz_op_check(&op->future, &await_ops);
     op->future = (blz_future){.ops = &await_ops};
     op->waiter.waker = (blz_waker){NULL, NULL};
     op->waiter.state = WAITER_IDLE;

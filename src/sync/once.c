@@ -294,6 +294,7 @@ blz_future *blz_once_get(blz_once_op *op, blz_once *once, blz_future *make)
                                        .cancel = get_cancel,
                                        .describe_wait = get_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops, .child = make};
     if (make)
         op->future.flags = make->flags & BLZ_FUTURE_ALWAYS;

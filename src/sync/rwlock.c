@@ -264,6 +264,7 @@ static void lock_cancel(blz_future *future, blz_cx *cx)
 
 static blz_future *init(blz_rwlock_op *op, blz_rwlock *rwlock, const blz_future_ops *ops)
 {
+    blz_op_check(&op->future, ops);
     op->future = (blz_future){.ops = ops};
     op->rwlock = rwlock; /* the waiter when it has to wait */
     return &op->future;

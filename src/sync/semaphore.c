@@ -247,6 +247,7 @@ static const blz_future_ops acquire_ops = {.name = "semaphore_acquire",
 
 blz_future *blz_semaphore_acquire(blz_semaphore_op *op, blz_semaphore *semaphore, uint32_t n)
 {
+    blz_op_check(&op->future, &acquire_ops);
     op->future = (blz_future){.ops = &acquire_ops};
     op->semaphore = semaphore;
     op->waiter.count = n; /* the rest when it has to wait */

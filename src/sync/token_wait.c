@@ -107,6 +107,7 @@ blz_future *blz_token_cancelled(blz_token_op *op, blz_token *token)
                                        .cancel = cancelled_cancel,
                                        .describe_wait = cancelled_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->waiter.state = WAITER_IDLE;
     op->token = token;
@@ -197,6 +198,7 @@ blz_future *blz_token_guard(blz_token_guard_op *op, blz_token *token, blz_future
 
     if (blz_unlikely(!inner))
         blz__panic("the future inside of `token_guard` is NULL");
+    blz_op_check(&op->future, &ops);
     op->future =
         (blz_future){.ops = &ops, .child = inner, .flags = inner->flags & BLZ_FUTURE_ALWAYS};
     op->waiter.state = WAITER_IDLE;

@@ -206,6 +206,7 @@ blz_future *blz_wait_group_await(blz_wait_group_op *op, blz_wait_group *group)
                                        .cancel = await_cancel,
                                        .describe_wait = await_describe};
 
+    blz_op_check(&op->future, &ops);
     op->future = (blz_future){.ops = &ops};
     op->waiter.state = WAITER_IDLE;
     op->group = group;

@@ -57,6 +57,15 @@ static void deliver(blz_future *branch, blz_cx *cx)
     blz_future_cancel(branch, cx);
 }
 
+/* The memory may be rubbish: nothing in it is followed. */
+void blz_op_in_flight_(const blz_future *op, const blz_future_ops *next)
+{
+    (void)op;
+    blz__panic("`%s` was begun in an operation that is still in flight, or in memory that was not "
+               "zero",
+               next->name);
+}
+
 /* Nobody else may poll it: the same future is in two places of one task, or of two. */
 static BLZ_NORETURN BLZ_COLD void polled_after_ready(const blz_future *future)
 {

@@ -155,6 +155,7 @@ static blz_future *join_init(blz_handle_join_op *op, blz_handle *handle, bool ke
                                        .cancel = join_cancel,
                                        .describe_wait = join_describe};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_handle_join_op){.future = {.ops = &ops}, .handle = handle, .keep = keep};
     return &op->future;
 }
@@ -187,7 +188,7 @@ static bool ends_soon(const blz_task *task)
 
 int blz_handle_wait(blz_handle *handle)
 {
-    blz_handle_join_op join;
+    blz_handle_join_op join = {0};
 
     if (!handle->task)
         return -EINVAL;

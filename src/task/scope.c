@@ -240,8 +240,8 @@ static struct link *take_ended(struct scope *s)
     return link;
 }
 
-/* future.line of blz_scope_next */
-enum { NEXT_WAITING, NEXT_STOPPED };
+/* future.line; only blz_scope_next can be STOPPED */
+enum { NEXT_FRESH, NEXT_WAITING, NEXT_STOPPED };
 
 /* What became of an attempt to take a child that has ended. */
 enum take { TAKE_CHILD, TAKE_NONE_LEFT, TAKE_STOPPED, TAKE_WAITS };
@@ -267,6 +267,7 @@ static enum take take_next(blz_scope_op *op, blz_handle *out, blz_cx *cx)
     blz__lock_release(&s->lock);
     blz_waker_drop(&unused);
     if (wait) {
+        op->future.line = NEXT_WAITING;
         blz_coop_give_back(cx);
         return TAKE_WAITS;
     }
@@ -326,6 +327,7 @@ blz_future *blz_scope_join(blz_scope_op *op, blz_scope *scope)
                                        .cancel = join_cancel,
                                        .describe_wait = scope_describe};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_scope_op){.future = {.ops = &ops, .flags = BLZ_FUTURE_ALWAYS}, .scope = scope};
     return &op->future;
 }
@@ -337,6 +339,7 @@ blz_future *blz_scope_next(blz_scope_op *op, blz_scope *scope, blz_handle *out)
                                        .cancel = next_cancel,
                                        .describe_wait = scope_describe};
 
+    blz_op_check(&op->future, &ops);
     *op = (blz_scope_op){.future = {.ops = &ops}, .scope = scope, .out = out};
     return &op->future;
 }

@@ -104,6 +104,7 @@ int blz_interval_init(blz_interval *iv, int64_t start_ns, int64_t period_ns, int
 
 blz_future *blz_interval_tick(blz_interval *iv)
 {
+    blz_op_check(&iv->future, &tick_ops);
     iv->future = (blz_future){.ops = &tick_ops};
     return &iv->future;
 }

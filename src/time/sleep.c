@@ -83,6 +83,8 @@ static const blz_future_ops sleep_ops = {.name = "sleep",
 
 static blz_future *make(blz_sleep_op *op, uint32_t line, int64_t asked)
 {
+    if (op->future.line != SLEEP_UNTIL) /* made, and never polled */
+        blz_op_check(&op->future, &sleep_ops);
     op->future = (blz_future){.ops = &sleep_ops, .line = line};
     op->timer.tick = (uint64_t)asked;
     return &op->future;

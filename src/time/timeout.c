@@ -107,6 +107,8 @@ static inline blz_future *make(blz_timeout *op, uint32_t line, int64_t asked, bl
 {
     if (blz_unlikely(!inner))
         blz__panic("the future inside of `timeout` is NULL");
+    if (op->future.line != LIMIT_UNTIL) /* made, and never polled */
+        blz_op_check(&op->future, &timeout_ops);
     op->future = (blz_future){.ops = &timeout_ops,
                               .child = inner,
                               .line = line,

@@ -91,7 +91,7 @@ static void without_any_thread_every_call_is_refused(void **state)
     } faults[] = {{FAULTY_THREAD_START, EAGAIN}, {FAULTY_THREAD_START, ENOMEM}};
     blz_rt *rt = new_running_rt();
     struct parcel parcel = {0, 0}, spawned = {0, 0};
-    blz_blocking_op op;
+    blz_blocking_op op = {0};
     uint64_t count = 0;
 
     (void)state;
@@ -165,7 +165,7 @@ static void with_one_thread_alive_calls_wait_for_it(void **state)
 {
     blz_rt *rt = new_running_rt();
     struct halt h = {EVENT_INIT, EVENT_INIT};
-    blz_blocking_op ops[3];
+    blz_blocking_op ops[3] = {0};
     uint64_t count = 0;
 
     (void)state;
@@ -198,7 +198,7 @@ static void a_thread_that_was_refused_for_a_moment_is_started_later(void **state
 {
     blz_rt *rt = new_running_rt();
     struct halt h = {EVENT_INIT, EVENT_INIT};
-    blz_blocking_op first, second;
+    blz_blocking_op first = {0}, second = {0};
     uint64_t count = 0;
 
     (void)state;
@@ -218,7 +218,7 @@ static void a_call_that_was_left_behind_gets_its_thread_later(void **state)
 {
     blz_rt *rt = new_running_rt();
     struct halt h = {EVENT_INIT, EVENT_INIT};
-    blz_blocking_op first, second;
+    blz_blocking_op first = {0}, second = {0};
     uint64_t count = 0;
 
     (void)state;
@@ -237,7 +237,7 @@ static void a_later_call_brings_the_thread_that_was_refused(void **state)
 {
     blz_rt *rt = new_running_rt();
     struct halt h = {EVENT_INIT, EVENT_INIT};
-    blz_blocking_op ops[3];
+    blz_blocking_op ops[3] = {0};
     uint64_t count = 0;
 
     (void)state;
@@ -258,7 +258,7 @@ static void a_thread_that_finds_no_help_does_the_calls_alone(void **state)
 {
     enum { CALLS = 300 };
     blz_rt *rt = new_running_rt();
-    blz_blocking_op ops[CALLS];
+    blz_blocking_op ops[CALLS] = {0};
     uint64_t count = 0;
     blz_stats stats;
 

@@ -24,7 +24,7 @@ static void begin(void)
 
 static int64_t meet(hand_polled *hand, uint32_t me)
 {
-    blz_barrier_op op;
+    blz_barrier_op op = {0};
 
     blz__plain_write(&work[me]);
     work[me]++;
@@ -63,7 +63,7 @@ static void meet_twice(void *arg)
 {
     uint32_t *me = arg;
     hand_polled hand;
-    blz_barrier_op op;
+    blz_barrier_op op = {0};
 
     hand_begin(&hand);
     int64_t first = hand_await(&hand, blz_barrier_arrive(&op, barrier));
@@ -116,7 +116,7 @@ static void leave_once(void *unused)
 /* Whether it waits when the other leaves, or comes later: it leads a round of its own. */
 static void who_leaves_holds_up_nobody(void)
 {
-    blz_barrier_op op;
+    blz_barrier_op op = {0};
     hand_polled hand;
 
     begin();
@@ -131,7 +131,7 @@ static void who_leaves_holds_up_nobody(void)
 /* Comes, and is cancelled; if it was in time it comes again. */
 static void a_cancelled_party_is_counted_once_or_not_at_all(void)
 {
-    blz_barrier_op op;
+    blz_barrier_op op = {0};
     hand_polled hand;
 
     begin();

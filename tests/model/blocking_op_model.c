@@ -12,6 +12,7 @@
 #include <blitz/blocking.h>
 
 #include <errno.h>
+#include <string.h>
 
 enum { VALUE = 42 };
 
@@ -118,7 +119,7 @@ static void begin(void)
     small_rt_be(&rt->workers[0]);
 }
 
-#define NEW(type) ((type *)model_alloc(sizeof(type), _Alignof(type)))
+#define NEW(type) ((type *)memset(model_alloc(sizeof(type), _Alignof(type)), 0, sizeof(type)))
 
 /* Polls until the task has ended, closes the pool, and frees everything. */
 static void end(void)

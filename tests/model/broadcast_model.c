@@ -60,7 +60,7 @@ static void receive_all(void *arg)
     uint64_t next = 1;
     struct message m;
     hand_polled hand;
-    blz_broadcast_op op;
+    blz_broadcast_op op = {0};
     int64_t rc;
 
     hand_begin(&hand);
@@ -142,7 +142,7 @@ static void the_last_of_two_senders_closes(void)
 {
     blz_broadcast_sender second;
     hand_polled hand;
-    blz_broadcast_op op;
+    blz_broadcast_op op = {0};
     struct message m;
 
     begin(2, 1);
@@ -207,7 +207,7 @@ static void a_cancelled_receive_loses_no_message(void)
 {
     struct message m = {0, 0};
     hand_polled hand;
-    blz_broadcast_op op;
+    blz_broadcast_op op = {0};
     int64_t rc;
 
     begin(2, 1);

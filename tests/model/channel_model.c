@@ -160,7 +160,7 @@ static void close_against_send_against_receive(void)
 static void the_end_is_final_for_who_only_tries(void)
 {
     uint32_t value;
-    blz_channel_op op;
+    blz_channel_op op = {0};
     int rc;
 
     channel_begin(1);
@@ -299,7 +299,7 @@ static void a_weak_sender_does_not_outlive_the_last(void)
 
 static void await_closed(void *unused)
 {
-    blz_channel_op op;
+    blz_channel_op op = {0};
     hand_polled hand;
 
     (void)unused;
@@ -322,7 +322,7 @@ static void a_sender_learns_of_the_end(void)
 static void a_cancelled_receive_loses_nothing(void)
 {
     uint32_t value = 0;
-    blz_channel_op op;
+    blz_channel_op op = {0};
     int64_t rc;
 
     channel_begin(1);
@@ -339,7 +339,7 @@ static void a_cancelled_receive_loses_nothing(void)
 static void a_message_passes_by_a_cancelled_receive(void)
 {
     uint32_t value = 0;
-    blz_channel_op op;
+    blz_channel_op op = {0};
     int64_t rc;
 
     channel_begin(1);
@@ -355,7 +355,7 @@ static void a_message_passes_by_a_cancelled_receive(void)
 
 static void a_cancelled_send_is_sent_or_not(void)
 {
-    blz_channel_op op;
+    blz_channel_op op = {0};
 
     channel_begin(1);
     send_try(&numbers[0]);
@@ -453,7 +453,7 @@ static void a_permit_without_receivers_is_cleared_up(void)
 static void a_cancelled_reserve_loses_no_room(void)
 {
     blz_permit permit;
-    blz_channel_op op;
+    blz_channel_op op = {0};
 
     channel_begin(2);
     send_try(&numbers[0]);
@@ -473,7 +473,7 @@ static void a_cancelled_reserve_loses_no_room(void)
 static void who_stood_behind_a_cancelled_reserve_goes_on(void)
 {
     blz_permit held, wanted;
-    blz_channel_op op;
+    blz_channel_op op = {0};
     hand_polled hand;
     blz_future *future;
 

@@ -27,7 +27,7 @@ static void end(void)
 
 static void lock(void)
 {
-    blz_mutex_op op;
+    blz_mutex_op op = {0};
     hand_polled hand;
 
     hand_begin(&hand);
@@ -45,7 +45,7 @@ static void cancel(blz_future *future, blz_cx *cx)
 /* Polls once, and gives up if that was not enough. */
 static bool lock_or_give_up(void)
 {
-    blz_mutex_op op;
+    blz_mutex_op op = {0};
     hand_polled hand;
 
     hand_begin(&hand);
@@ -196,7 +196,7 @@ static void unlock_and_pass(void *unused)
 /* It comes, finds itself passed, and gives up while the mutex may be on its way into its hands. */
 static void cancel_against_hand_over(void)
 {
-    blz_mutex_op op;
+    blz_mutex_op op = {0};
     hand_polled hand;
 
     begin();

@@ -38,7 +38,7 @@ static void read_data(void)
 
 static int64_t await_once(void)
 {
-    blz_notify_op op;
+    blz_notify_op op = {0};
     hand_polled hand;
     int64_t result;
 
@@ -58,7 +58,7 @@ static void await_in_thread(void *unused)
 
 static void a_task_is_notified_and_frees(void)
 {
-    blz_notify_op op;
+    blz_notify_op op = {0};
     hand_polled hand;
 
     begin();
@@ -124,7 +124,7 @@ static void notify_one_and_last(void *unused)
 
 static void two_notifications_end_two_waits(void)
 {
-    struct pair pair;
+    struct pair pair = {0};
 
     begin_pair(&pair, notify_one_and_last);
     end_pair(&pair);
@@ -161,7 +161,7 @@ static void notify_all(void *unused)
 
 static void all_that_wait_are_notified(void)
 {
-    struct pair pair;
+    struct pair pair = {0};
 
     begin_pair(&pair, notify_all);
     end_pair(&pair);
@@ -170,8 +170,8 @@ static void all_that_wait_are_notified(void)
 /* One comes when another has been notified, perhaps while the notifier is not through. */
 static void who_comes_later_is_not_meant(void)
 {
-    struct pair pair;
-    blz_notify_op late;
+    struct pair pair = {0};
+    blz_notify_op late = {0};
 
     begin_pair(&pair, notify_all);
     model_assert(hand_await(&pair.hand, &pair.ops[0].future) == 0);
@@ -197,7 +197,7 @@ static void set_and_notify_all(void *unused)
 
 static void who_enables_and_looks_misses_nothing(void)
 {
-    blz_notify_op op;
+    blz_notify_op op = {0};
     hand_polled hand;
 
     begin();
@@ -229,7 +229,7 @@ static bool pop(void)
 
 static void consume(void *unused)
 {
-    blz_notify_op op;
+    blz_notify_op op = {0};
     hand_polled hand;
 
     (void)unused;
@@ -265,7 +265,7 @@ static void two_consumers_find_two_items(void)
 /* Polls, cancels, and awaits the end. */
 static int64_t wait_and_cancel(bool enabled)
 {
-    blz_notify_op op;
+    blz_notify_op op = {0};
     hand_polled hand;
     int64_t result;
 
@@ -321,7 +321,7 @@ static void a_cancelled_wait_passes_the_permit_on(void)
 
 static void disable_loses_no_permit(void)
 {
-    blz_notify_op op;
+    blz_notify_op op = {0};
 
     begin();
     model_thread notifier = model_start_named(one, NULL, "notifier");

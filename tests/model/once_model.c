@@ -72,7 +72,7 @@ static void check_value(int64_t value)
 
 static int64_t get(bool fails)
 {
-    blz_once_op op;
+    blz_once_op op = {0};
     struct make make;
     hand_polled hand;
     int64_t result;
@@ -98,7 +98,7 @@ static void get_or_fail(void *unused)
 
 static void wait_for_value(void *unused)
 {
-    blz_once_op op;
+    blz_once_op op = {0};
     hand_polled hand;
 
     (void)unused;
@@ -170,7 +170,7 @@ static void a_value_set_by_hand_is_the_only_one(void)
 
 static void get_and_cancel(void *unused)
 {
-    blz_once_op op;
+    blz_once_op op = {0};
     struct make make;
     hand_polled hand;
 
@@ -222,7 +222,7 @@ static void fail(void *arg)
 /* The first fails and hands over to the second, perhaps while that one is cancelled. */
 static void a_turn_that_comes_with_a_cancellation_goes_on(void)
 {
-    struct wait first, second;
+    struct wait first = {0}, second = {0};
 
     begin();
     begin_wait(&first, true);

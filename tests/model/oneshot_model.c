@@ -60,7 +60,7 @@ static void close_and_free(void)
 
 static void a_value_is_received_and_the_channel_freed(void)
 {
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     hand_polled hand;
 
     begin();
@@ -75,7 +75,7 @@ static void a_value_is_received_and_the_channel_freed(void)
 
 static void a_sender_that_drops_ends_the_wait(void)
 {
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     hand_polled hand;
 
     begin();
@@ -117,7 +117,7 @@ static void close_against_send(void)
 /* A receiver that waits and is cancelled: -ECANCELED, or the value if that was faster. */
 static void cancel_against(void (*act)(void *), int64_t unless_cancelled)
 {
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     hand_polled hand;
 
     begin();
@@ -151,7 +151,7 @@ static void cancel_against_drop(void)
 /* A task that waits, and gives up. Its memory is gone afterwards. */
 static bool wait_and_give_up(void)
 {
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     hand_polled hand;
 
     hand_begin(&hand);
@@ -171,7 +171,7 @@ static bool wait_and_give_up(void)
  */
 static void a_waker_is_never_mistaken_for_the_one_before(void)
 {
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     hand_polled hand;
 
     begin();
@@ -190,7 +190,7 @@ static void a_waker_is_never_mistaken_for_the_one_before(void)
 /* Close, send and receive at once: the value is received, or the sender knows that it is not. */
 static void close_and_receive_against_send(void)
 {
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     hand_polled hand;
 
     begin();
@@ -230,7 +230,7 @@ static void drop_receiver(void *unused)
 
 static void a_sender_that_waits_learns_of_the_close(void)
 {
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     hand_polled hand;
 
     begin_handles();
@@ -247,7 +247,7 @@ static void a_sender_that_waits_learns_of_the_close(void)
 
 static bool watch_and_give_up(void)
 {
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     hand_polled hand;
 
     hand_begin(&hand);
@@ -264,7 +264,7 @@ static bool watch_and_give_up(void)
 /* Two that give up, one that waits: the receiver wakes the last of them, whatever it has read. */
 static void a_sender_that_gave_up_is_not_woken_for_the_next(void)
 {
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     hand_polled hand;
 
     begin_handles();

@@ -14,6 +14,7 @@
 #include <blitz/par_run.h>
 
 #include <errno.h>
+#include <string.h>
 
 enum { VALUE = 42 };
 
@@ -53,7 +54,7 @@ BLZ_ASYNC(caller)
 
 static void begin(void)
 {
-    blz_par_run_op *op = model_alloc(sizeof *op, _Alignof(blz_par_run_op));
+    blz_par_run_op *op = memset(model_alloc(sizeof *op, _Alignof(blz_par_run_op)), 0, sizeof *op);
 
     calls = 0;
     model_assert(blz_pool_new(&pool, &(blz_pool_options){.threads = 1,

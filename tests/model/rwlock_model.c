@@ -30,7 +30,7 @@ typedef blz_future *(*locker)(blz_rwlock_op *op, blz_rwlock *rwlock);
 
 static void lock(locker how)
 {
-    blz_rwlock_op op;
+    blz_rwlock_op op = {0};
     hand_polled hand;
 
     hand_begin(&hand);
@@ -41,7 +41,7 @@ static void lock(locker how)
 /* Polls once, and gives up if that was not enough. */
 static bool lock_or_give_up(locker how)
 {
-    blz_rwlock_op op;
+    blz_rwlock_op op = {0};
     hand_polled hand;
 
     hand_begin(&hand);

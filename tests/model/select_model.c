@@ -111,7 +111,7 @@ static blz_future *begin(blz_future *future)
 
 static void two_branches_are_woken_at_once(void)
 {
-    blz_join_op op;
+    blz_join_op op = {0};
     blz_future *join = begin(blz_join(&op, leaf(0), leaf(1)));
     model_thread first = start(1), second = start(2);
 
@@ -125,7 +125,7 @@ static void two_branches_are_woken_at_once(void)
 /* The first of the two wakes may come while the second branch is being polled. */
 static void branches_are_woken_one_after_the_other(void)
 {
-    blz_join_op op;
+    blz_join_op op = {0};
     blz_future *join = begin(blz_join(&op, leaf(0), leaf(1), leaf(2)));
     model_thread thread = start(7);
 
@@ -138,7 +138,7 @@ static void branches_are_woken_one_after_the_other(void)
 /* The loser's wake comes before it is told, while it is, or when nobody is there any more. */
 static void a_loser_is_woken_at_any_time(void)
 {
-    blz_select_op op;
+    blz_select_op op = {0};
     blz_future *select = begin(blz_select_biased(&op, leaf(0), leaf(1)));
     model_thread first = start(1), second = start(2);
 
@@ -156,7 +156,7 @@ static void a_loser_is_woken_at_any_time(void)
 /* The groups of the first combinator are those of the second. */
 static void a_late_wake_meets_the_next_combinator(void)
 {
-    blz_branches op;
+    blz_branches op = {0};
     blz_future *select = begin(blz_select_biased(&op, leaf(0), leaf(1)));
     model_thread early = start(3);
 
@@ -174,7 +174,7 @@ static void a_late_wake_meets_the_next_combinator(void)
 
 static void a_wake_goes_down_to_the_combinator_in_a_branch(void)
 {
-    blz_join_op outer, inner;
+    blz_join_op outer = {0}, inner = {0};
     blz_future *join = begin(blz_join(&outer, leaf(0), blz_join(&inner, leaf(1), leaf(2))));
     model_thread first = start(1 | 4), second = start(2);
 
@@ -188,7 +188,7 @@ static void a_wake_goes_down_to_the_combinator_in_a_branch(void)
 /* One poll function with two children, whose groups are the same. */
 static void combinators_side_by_side(void)
 {
-    blz_join_op ops[2];
+    blz_join_op ops[2] = {0};
     blz_future *left, *right;
 
     left = begin(blz_join(&ops[0], leaf(0), leaf(1)));
@@ -209,7 +209,7 @@ static void combinators_side_by_side(void)
 
 static void a_cancel_against_a_wake(void)
 {
-    blz_select_op op;
+    blz_select_op op = {0};
     blz_future *select = begin(blz_select_biased(&op, leaf(0), leaf(1)));
     model_thread thread = start(2);
 
@@ -226,7 +226,7 @@ static void a_cancel_against_a_wake(void)
 /* The yielding branch is polled again, and the wake of the other one is not taken for that. */
 static void a_yield_against_a_wake(void)
 {
-    blz_join_op op;
+    blz_join_op op = {0};
     blz_future yield;
     blz_future *join = begin(blz_join(&op, leaf(0), blz_yield(&yield)));
     model_thread thread = start(1);

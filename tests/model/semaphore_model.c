@@ -27,7 +27,7 @@ static void end(uint32_t permits)
 
 static int64_t acquire(uint32_t n)
 {
-    blz_semaphore_op op;
+    blz_semaphore_op op = {0};
     hand_polled hand;
 
     hand_begin(&hand);
@@ -39,7 +39,7 @@ static int64_t acquire(uint32_t n)
 /* Polls once, and gives up if that was not enough. */
 static int64_t acquire_or_give_up(uint32_t n)
 {
-    blz_semaphore_op op;
+    blz_semaphore_op op = {0};
     hand_polled hand;
 
     hand_begin(&hand);
@@ -101,7 +101,7 @@ static void a_request_for_two_sees_both_releases(void)
 /* Polled without being woken, it has only its own look at the queue to go by. */
 static void a_poll_for_nothing_sees_what_was_released(void)
 {
-    blz_semaphore_op op;
+    blz_semaphore_op op = {0};
     hand_polled hand;
 
     begin(0);

@@ -8,6 +8,8 @@
 
 #include "support/hand_polled.h"
 
+#include <string.h>
+
 static blz_token *root, *child;
 static uint32_t data;    /* plain: written before the cancellation */
 static uint32_t cancels; /* atomic: how many cancelled something */
@@ -48,7 +50,7 @@ static void read_data(void)
 
 static int64_t await_cancelled(blz_token *token)
 {
-    blz_token_op op;
+    blz_token_op op = {0};
     hand_polled hand;
     int64_t result;
 
@@ -85,7 +87,7 @@ static void who_looks_sees_what_was_done_before(void)
 
 static void a_cancelled_wait_lets_go(void)
 {
-    blz_token_op op;
+    blz_token_op op = {0};
     hand_polled hand;
 
     begin(false);
@@ -273,7 +275,7 @@ static const blz_future_ops second_poll_ops = {.name = "second_poll", .poll = se
 
 static void a_guard_ends_with_its_token(void)
 {
-    blz_token_guard_op op;
+    blz_token_guard_op op = {0};
     blz_future pending;
     hand_polled hand;
 
@@ -291,7 +293,8 @@ static void a_guard_ends_with_its_token(void)
 /* What is inside is ready while the token is cancelled: the guard leaves the queue in time. */
 static void a_guard_ends_while_it_is_told(void)
 {
-    blz_token_guard_op *op = model_alloc(sizeof *op, _Alignof(blz_token_guard_op));
+    blz_token_guard_op *op =
+        memset(model_alloc(sizeof *op, _Alignof(blz_token_guard_op)), 0, sizeof *op);
     struct second_poll inner = {.future = {.ops = &second_poll_ops}};
     hand_polled hand;
 

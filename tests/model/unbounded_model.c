@@ -136,7 +136,7 @@ static void two_senders_clear_up_without_receivers(void)
 static void a_cancelled_receive_loses_nothing(void)
 {
     uint32_t value = 0;
-    blz_channel_op op;
+    blz_channel_op op = {0};
     hand_polled hand;
     blz_future *future;
 

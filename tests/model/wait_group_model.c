@@ -39,7 +39,7 @@ static void check_work(int count)
 
 static void await_and_free(hand_polled *hand, int count)
 {
-    blz_wait_group_op op;
+    blz_wait_group_op op = {0};
 
     model_assert(hand_await(hand, blz_wait_group_await(&op, group)) == 0);
     model_free(group);
@@ -86,7 +86,7 @@ static void who_only_looks_frees_the_group(void)
 /* Two waits of one task: the second begins when the first may have been claimed. */
 static void a_wait_that_begins_at_the_last_moment(void)
 {
-    blz_wait_group_op early;
+    blz_wait_group_op early = {0};
     hand_polled hand;
 
     begin(1);
@@ -94,7 +94,7 @@ static void a_wait_that_begins_at_the_last_moment(void)
     blz_future *wait = blz_wait_group_await(&early, group);
     model_assert(blz_is_pending(wait->ops->poll(wait, &hand.cx)));
     model_thread worker = model_start_named(do_work, &work[0], "worker");
-    blz_wait_group_op late;
+    blz_wait_group_op late = {0};
     model_assert(hand_await(&hand, blz_wait_group_await(&late, group)) == 0);
     model_assert(hand_await(&hand, wait) == 0);
     model_free(group);
@@ -106,7 +106,7 @@ static void a_wait_that_begins_at_the_last_moment(void)
 /* The first wait is cancelled while the last thing is done; the second frees the group. */
 static void a_cancelled_wait_leaves_the_others_alone(void)
 {
-    blz_wait_group_op first;
+    blz_wait_group_op first = {0};
     hand_polled hand;
 
     begin(1);
@@ -133,7 +133,7 @@ static void do_work_twice(void *unused)
 /* The count is zero, and is not any more, while a wait begins. */
 static void a_wait_that_begins_between_two_things_to_do(void)
 {
-    blz_wait_group_op op;
+    blz_wait_group_op op = {0};
     hand_polled hand;
 
     begin(1);
@@ -148,7 +148,7 @@ static void a_wait_that_begins_between_two_things_to_do(void)
 
 static void await_in_thread(void *unused)
 {
-    blz_wait_group_op op;
+    blz_wait_group_op op = {0};
     hand_polled hand;
 
     (void)unused;

@@ -82,7 +82,7 @@ static void follow(void *arg)
     struct value v = {1, 1};
     uint64_t last = 1;
     hand_polled hand;
-    blz_watch_op op;
+    blz_watch_op op = {0};
     int64_t rc;
 
     hand_begin(&hand);
@@ -125,7 +125,7 @@ static void a_value_is_waited_for(void)
     uint64_t wanted = 3;
     struct value v;
     hand_polled hand;
-    blz_watch_op op;
+    blz_watch_op op = {0};
 
     begin(2);
     model_thread sender = model_start_named(send_values, &tx, "sender");
@@ -143,7 +143,7 @@ static void a_value_is_waited_for(void)
 static void a_cancelled_wait_loses_no_change(void)
 {
     hand_polled hand;
-    blz_watch_op op;
+    blz_watch_op op = {0};
 
     begin(1);
     hand_begin(&hand);
@@ -215,7 +215,7 @@ static void drop_receiver(void *arg)
 static void a_sender_learns_of_the_last_receivers_end(void)
 {
     hand_polled hand;
-    blz_watch_op op;
+    blz_watch_op op = {0};
 
     begin(0);
     receiver_left = 0;

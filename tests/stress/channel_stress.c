@@ -155,7 +155,7 @@ static void *thread_producer(void *arg)
 
     for (uint64_t i = 0; i < a->scene->messages; i++) {
         int64_t begin = linear_now(), rc;
-        nums_op op;
+        nums_op op = {0};
         do {
             begin = linear_now();
             rc = i % 3 ? nums_send_wait(&a->tx, a->first + i)
@@ -173,7 +173,7 @@ static void *thread_consumer(void *arg)
     struct thread_actor *a = arg;
     uint64_t value;
     int64_t rc = 0;
-    nums_op op;
+    nums_op op = {0};
 
     while (rc != -EPIPE) {
         int64_t begin = linear_now();

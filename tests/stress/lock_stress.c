@@ -253,7 +253,7 @@ static bool had(struct foreigner *self, blz_future *future)
 
 static void visit_mutex(struct foreigner *self)
 {
-    blz_mutex_op op;
+    blz_mutex_op op = {0};
 
     if (!had(self, blz_mutex_lock(&op, &shared.mutex)))
         return;
@@ -264,7 +264,7 @@ static void visit_mutex(struct foreigner *self)
 
 static void visit_semaphore(struct foreigner *self)
 {
-    blz_semaphore_op op;
+    blz_semaphore_op op = {0};
     uint32_t n = 1 + random_below(&self->seed, PERMITS);
 
     if (!had(self, blz_semaphore_acquire(&op, &shared.semaphore, n)))
@@ -275,7 +275,7 @@ static void visit_semaphore(struct foreigner *self)
 
 static void visit_rwlock(struct foreigner *self)
 {
-    blz_rwlock_op op;
+    blz_rwlock_op op = {0};
 
     if (random_below(&self->seed, 3) == 0) {
         if (!had(self, blz_rwlock_write(&op, &shared.rwlock)))

@@ -95,7 +95,7 @@ static void *consume_on_thread(void *arg)
     uint64_t seed = 99;
 
     while (!is_over(market)) {
-        blz_notify_op wait;
+        blz_notify_op wait = {0};
         blz_ignore(blz_notify_await(&wait, &market->ready));
         blz_notify_enable(&wait);
         if (consume(market) || is_over(market))

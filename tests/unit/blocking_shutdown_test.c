@@ -174,7 +174,7 @@ static void calls_from_outside_are_refused_from_the_beginning_on(void **state)
     struct halt h = HALT_INIT(0);
     struct shutter shutter = {.rt = new_blocked_rt(&h), .grace_ns = BLZ_NEVER};
     uint64_t count = 0;
-    blz_blocking_op op;
+    blz_blocking_op op = {0};
     pthread_t thread = start_thread(shut_down, &shutter);
 
     (void)state;
@@ -271,7 +271,7 @@ static void a_call_cannot_shut_down_its_own_runtime(void **state)
 static int use_in_child(blz_rt *rt)
 {
     uint64_t count = 0;
-    blz_blocking_op op;
+    blz_blocking_op op = {0};
 
     if (blz_blocking_run(rt, count_up, &count) != -EOWNERDEAD)
         return 1;

@@ -85,7 +85,7 @@ static void a_thread_starts_calls_and_waits_for_them_later(void **state)
 {
     enum { CALLS = 100 };
     blz_rt *rt = new_rt(&(blz_options){.workers = 1});
-    blz_blocking_op ops[CALLS];
+    blz_blocking_op ops[CALLS] = {0};
     int64_t values[CALLS];
 
     (void)state;
@@ -196,7 +196,7 @@ static void a_worker_must_not_wait_for_a_function(void **state)
 
 static void without_a_runtime_there_is_no_pool(void **state)
 {
-    blz_blocking_op op;
+    blz_blocking_op op = {0};
     uint64_t count = 0;
 
     (void)state;

@@ -50,7 +50,7 @@ static void calls_that_wait_for_each_other_may_come_from_one_burst(void **state)
     enum { MEMBERS = 40 };
     blz_rt *rt = new_rt(&(blz_options){.workers = 1, .max_blocking_threads = MEMBERS});
     struct meeting m = {.arrived = EVENT_INIT, .members = MEMBERS};
-    blz_blocking_op ops[MEMBERS];
+    blz_blocking_op ops[MEMBERS] = {0};
 
     (void)state;
     for (int i = 0; i < MEMBERS; i++)
@@ -263,7 +263,7 @@ static void threads_and_calls_are_counted(void **state)
     blz_rt *rt = new_rt(&(
         blz_options){.workers = 1, .max_blocking_threads = 2, .blocking_keep_alive_ns = BLZ_NEVER});
     struct halt first = HALT_INIT(0), second = HALT_INIT(0);
-    blz_blocking_op ops[4];
+    blz_blocking_op ops[4] = {0};
     uint64_t count = 0;
     blz_stats s = stats_of(rt);
 

@@ -119,7 +119,7 @@ static int64_t spawn_and_cancel(blz_rt *rt, const void *future, size_t size)
 static void a_receive_that_is_a_task_is_cancelled_before_its_first_poll(void **state)
 {
     blz_rt *rt = new_embedded_rt();
-    blz_oneshot_op wait;
+    blz_oneshot_op wait = {0};
     blz_oneshot channel;
 
     (void)state;
@@ -135,7 +135,7 @@ static void a_join_that_is_a_task_is_cancelled_before_its_first_poll(void **stat
     blz_rt *rt = new_embedded_rt();
     struct gate gate = GATE_INIT;
     blz_handle child;
-    blz_handle_join_op join;
+    blz_handle_join_op join = {0};
 
     (void)state;
     assert_int_equal(BLZ_SPAWN_ON(rt, &child, enters, .gate = &gate), 0);

@@ -28,7 +28,7 @@ static blz_rt *begin(const char *backend)
 
 static void end(blz_rt *rt)
 {
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     assert_int_equal(AWAIT(rt, blz_fs_remove_dir_all(&op, dir)), 0);
     free_rt(rt);
@@ -62,7 +62,7 @@ static bool is_not_root(void)
 
 static void expect_refusals(blz_rt *rt)
 {
-    blz_fs_op op;
+    blz_fs_op op = {0};
     blz_bytes bytes;
 
     assert_int_equal(AWAIT(rt, blz_fs_read(&op, a, &bytes, 100)), -EINVAL);
@@ -107,7 +107,7 @@ ON_EACH_BACKEND(a_socket_is_refused_at_once)
 ON_EACH_BACKEND(an_atomic_write_makes_no_program_run_as_another_user)
 {
     blz_rt *rt;
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     if (is_not_root())
         skip();
@@ -124,7 +124,7 @@ ON_EACH_BACKEND(an_atomic_write_makes_no_program_run_as_another_user)
 ON_EACH_BACKEND(an_atomic_write_keeps_the_rights_of_a_file_of_the_same_owner)
 {
     blz_rt *rt = begin(backend);
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     make_file(a, 06755, geteuid(), getegid());
     assert_int_equal(AWAIT(rt, blz_fs_write_atomic(&op, a, "new", 3)), 0);
@@ -135,7 +135,7 @@ ON_EACH_BACKEND(an_atomic_write_keeps_the_rights_of_a_file_of_the_same_owner)
 ON_EACH_BACKEND(a_copy_makes_no_program_run_as_another_user)
 {
     blz_rt *rt;
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     if (is_not_root())
         skip();
@@ -153,7 +153,7 @@ ON_EACH_BACKEND(a_copy_makes_no_program_run_as_another_user)
 static int copy_as_nobody(void)
 {
     blz_rt *rt;
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     check(setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
     check(prctl(PR_SET_DUMPABLE, 1) == 0); /* as sanitizers need it */
@@ -183,7 +183,7 @@ ON_EACH_BACKEND(what_killed_writers_left_is_removed_and_nothing_else)
     enum { NR = sizeof names / sizeof *names };
     blz_rt *rt = begin(backend);
     char path[NR][128], link[128];
-    blz_fs_op op;
+    blz_fs_op op = {0};
     int fd;
 
     for (int i = 0; i < NR; i++) {

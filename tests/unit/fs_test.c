@@ -29,7 +29,7 @@ static blz_rt *begin(const char *backend)
 /* The directory goes by the function that is tested for it. */
 static void end(blz_rt *rt)
 {
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     assert_int_equal(AWAIT(rt, blz_fs_remove_dir_all(&op, dir)), 0);
     assert_int_equal(access(dir, F_OK), -1);
@@ -38,7 +38,7 @@ static void end(blz_rt *rt)
 
 static void expect_file(blz_rt *rt, const char *name, const char *text)
 {
-    blz_fs_op op;
+    blz_fs_op op = {0};
     blz_bytes bytes;
 
     assert_int_equal(AWAIT(rt, blz_fs_read(&op, in_dir(name), &bytes, 1000)), strlen(text));
@@ -49,7 +49,7 @@ static void expect_file(blz_rt *rt, const char *name, const char *text)
 
 static void write_file(blz_rt *rt, const char *name, const char *text)
 {
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     assert_int_equal(AWAIT(rt, blz_fs_write(&op, in_dir(name), text, strlen(text))), 0);
 }
@@ -58,7 +58,7 @@ static void write_file(blz_rt *rt, const char *name, const char *text)
 static int nr_names(blz_rt *rt, const char *path)
 {
     blz_dir_entry entry;
-    blz_fs_op op;
+    blz_fs_op op = {0};
     blz_dir d;
     int n = 0;
 
@@ -76,7 +76,7 @@ static int nr_names(blz_rt *rt, const char *path)
 ON_EACH_BACKEND(a_file_is_written_read_and_appended_to)
 {
     blz_rt *rt = begin(backend);
-    blz_fs_op op;
+    blz_fs_op op = {0};
     blz_bytes bytes;
 
     write_file(rt, "a", "a long text");
@@ -98,7 +98,7 @@ ON_EACH_BACKEND(a_file_is_written_read_and_appended_to)
 ON_EACH_BACKEND(reading_ends_at_the_limit)
 {
     blz_rt *rt = begin(backend);
-    blz_fs_op op;
+    blz_fs_op op = {0};
     blz_bytes bytes;
 
     write_file(rt, "a", "seven77");
@@ -120,7 +120,7 @@ ON_EACH_BACKEND(reading_ends_at_the_limit)
 ON_EACH_BACKEND(an_atomic_write_replaces_the_file_and_leaves_nothing_else)
 {
     blz_rt *rt = begin(backend);
-    blz_fs_op op;
+    blz_fs_op op = {0};
     struct stat before, after;
 
     write_file(rt, "a", "old");
@@ -146,7 +146,7 @@ ON_EACH_BACKEND(a_copy_is_the_same)
     blz_rt *rt = begin(backend);
     char *data = malloc(SIZE);
     blz_bytes bytes;
-    blz_fs_op op;
+    blz_fs_op op = {0};
     struct stat st;
 
     for (int i = 0; i < SIZE; i++)
@@ -178,7 +178,7 @@ ON_EACH_BACKEND(links_are_made_read_and_followed)
     blz_rt *rt = begin(backend);
     blz_metadata m;
     blz_bytes text;
-    blz_fs_op op;
+    blz_fs_op op = {0};
     char real[4096];
 
     write_file(rt, "a", "abc");
@@ -206,7 +206,7 @@ ON_EACH_BACKEND(names_are_changed_and_removed)
 {
     blz_rt *rt = begin(backend);
     blz_metadata m;
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     assert_int_equal(AWAIT(rt, blz_fs_exists(&op, in_dir("a"))), 0);
     write_file(rt, "a", "x");
@@ -230,7 +230,7 @@ ON_EACH_BACKEND(names_are_changed_and_removed)
 ON_EACH_BACKEND(directories_are_made_with_those_above_them)
 {
     blz_rt *rt = begin(backend);
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     assert_int_equal(AWAIT(rt, blz_fs_create_dir(&op, in_dir("a/b"), 0777)), -ENOENT);
     assert_int_equal(AWAIT(rt, blz_fs_create_dir_all(&op, in_dir("a//b/c/"), 0777)), 0);
@@ -249,7 +249,7 @@ ON_EACH_BACKEND(directories_are_made_with_those_above_them)
 ON_EACH_BACKEND(removing_a_tree_does_not_follow_links)
 {
     blz_rt *rt = begin(backend);
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     assert_int_equal(AWAIT(rt, blz_fs_create_dir_all(&op, in_dir("t/1/2/3"), 0777)), 0);
     assert_int_equal(AWAIT(rt, blz_fs_create_dir(&op, in_dir("keep"), 0777)), 0);
@@ -273,7 +273,7 @@ ON_EACH_BACKEND(all_entries_are_listed_once)
     blz_rt *rt = begin(backend);
     bool seen[NAMES] = {false};
     blz_dir_entry entry;
-    blz_fs_op op;
+    blz_fs_op op = {0};
     blz_dir d;
     char name[64];
     int n = 0;
@@ -304,7 +304,7 @@ ON_EACH_BACKEND(an_open_directory_is_listed)
     blz_rt *rt = begin(backend);
     blz_dir_entry entry;
     blz_io io = {0};
-    blz_fs_op op;
+    blz_fs_op op = {0};
     blz_file f;
     blz_dir d;
     int fd;
@@ -336,7 +336,7 @@ ON_EACH_BACKEND(temporary_things_are_where_they_should_be)
     blz_rt *rt = begin(backend);
     blz_io io = {0};
     blz_bytes path;
-    blz_fs_op op;
+    blz_fs_op op = {0};
     blz_file f;
     struct stat st;
     char buf[8];
@@ -367,7 +367,7 @@ ON_EACH_BACKEND(what_is_cancelled_leaves_nothing_behind)
     blz_rt *rt = begin(backend);
     blz_handle handle;
     blz_bytes bytes, path;
-    blz_fs_op op;
+    blz_fs_op op = {0};
     blz_file f;
     blz_dir d;
 
@@ -419,7 +419,7 @@ ON_EACH_BACKEND(changes_are_reported_in_order)
     blz_handle waiting;
     blz_io io = {0};
     blz_fs_watch w;
-    blz_fs_op op;
+    blz_fs_op op = {0};
     int id;
 
     assert_int_equal(blz_fs_watch_new(&w, NULL), -ENXIO);
@@ -458,7 +458,7 @@ ON_EACH_BACKEND(a_cancelled_wait_loses_no_change)
     blz_handle waiting;
     blz_io io = {0};
     blz_fs_watch w;
-    blz_fs_op op;
+    blz_fs_op op = {0};
     char name[16];
     int next = 0;
 

@@ -104,7 +104,7 @@ static void what_began_to_wait_is_told_that_there_are_too_many(void **state)
     struct leaf leaves[COUNT] = {0};
     blz_future *list[COUNT];
     blz_notify notify = BLZ_NOTIFY_INIT;
-    blz_notify_op wait;
+    blz_notify_op wait = {0};
 
     (void)state;
     for (int i = 0; i < COUNT; i++)

@@ -17,7 +17,7 @@ static const int64_t passed[] = {0, -1, -BLZ_SEC, INT64_MIN};
 static void a_timeout_has_passed(void **state)
 {
     blz_rt *rt = turning_rt("poll");
-    blz_timeout limit;
+    blz_timeout limit = {0};
     blz_future never, now;
 
     (void)state;
@@ -33,7 +33,7 @@ static void a_timeout_has_passed(void **state)
 static void a_sleep_is_over(void **state)
 {
     blz_rt *rt = turning_rt("poll");
-    blz_sleep_op nap;
+    blz_sleep_op nap = {0};
 
     (void)state;
     FOR_EACH_PASSED(ns)
@@ -45,7 +45,7 @@ static void a_sleep_is_over(void **state)
 ON_EACH_BACKEND(a_connect_has_no_time)
 {
     blz_rt *rt = turning_rt(backend);
-    blz_tcp_connect_op op;
+    blz_tcp_connect_op op = {0};
     blz_tcp conn;
 
     FOR_EACH_PASSED(ns)
@@ -61,7 +61,7 @@ ON_EACH_BACKEND(a_connect_has_all_the_time)
     blz_rt *rt = turning_rt(backend);
     blz_addr addr = blz_addr_loopback(BLZ_ADDR_V4, 0);
     char text[BLZ_ADDR_TEXT];
-    blz_tcp_connect_op op;
+    blz_tcp_connect_op op = {0};
     blz_tcp_listener ln;
     blz_tcp conn;
 
@@ -93,7 +93,7 @@ static int64_t pass_door(void *arg)
 static void a_shutdown_without_time_does_not_wait(void **state)
 {
     blz_rt *rt = new_rt(&(blz_options){.workers = 1});
-    blz_blocking_op op;
+    blz_blocking_op op = {0};
     struct door door;
 
     (void)state;

@@ -35,7 +35,7 @@ static void one_operation_twice_in_a_join_is_a_panic(void **state)
 
 static void select_io_twice(void)
 {
-    blz_select_op select;
+    blz_select_op select = {0};
     blz_tcp conn = {0};
     blz_io io = {0};
     char byte;
@@ -53,7 +53,7 @@ static void one_blz_io_for_two_branches_of_a_select_is_a_panic(void **state)
 static void select_twice_in_an_array(void)
 {
     blz_future ops[64], *list[64];
-    blz_select_op select;
+    blz_select_op select = {0};
 
     for (int i = 0; i < 64; i++)
         list[i] = blz_yield(&ops[i]);
@@ -70,7 +70,7 @@ static void one_future_twice_in_a_long_array_is_a_panic(void **state)
 static void join_nothing(void)
 {
     blz_future op;
-    blz_try_join_op join;
+    blz_try_join_op join = {0};
 
     blz_ignore(blz_try_join(&join, blz_yield(&op), NULL));
 }
@@ -83,7 +83,7 @@ static void a_branch_that_is_null_is_a_panic(void **state)
 
 static void limit_nothing(void)
 {
-    blz_timeout limit;
+    blz_timeout limit = {0};
 
     blz_ignore(blz_with_timeout(&limit, BLZ_SEC, NULL));
 }
@@ -103,7 +103,7 @@ static void map_nothing(void)
 
 static void guard_nothing(void)
 {
-    blz_token_guard_op guard;
+    blz_token_guard_op guard = {0};
     blz_token *token;
 
     if (blz_token_new(&token) == 0)
@@ -259,7 +259,7 @@ static void set_nothing(void)
 static void await_nothing(void)
 {
     blz_watch_receiver rx = {NULL, 0};
-    blz_watch_op op;
+    blz_watch_op op = {0};
 
     (void)blz_wait(blz_watch_changed(&op, &rx));
 }
@@ -281,7 +281,7 @@ static void announce_nothing(void)
 static void hear_nothing(void)
 {
     blz_broadcast_receiver rx = {0};
-    blz_broadcast_op op;
+    blz_broadcast_op op = {0};
     int price;
 
     (void)blz_wait(blz_broadcast_recv(&op, &rx, &price));

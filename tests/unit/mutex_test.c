@@ -403,7 +403,7 @@ static void threads_take_turns(void **state)
 static void a_thread_can_give_up(void **state)
 {
     blz_mutex m = BLZ_MUTEX_INIT;
-    blz_mutex_op op;
+    blz_mutex_op op = {0};
 
     (void)state;
     assert_int_equal(blz_mutex_try_lock(&m), 0);

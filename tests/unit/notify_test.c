@@ -208,7 +208,7 @@ static void a_waker_may_notify(void **state)
     blz_notify notify = BLZ_NOTIFY_INIT;
     struct echo echo = {&notify, 0};
     blz_wake_callback callback = {echo_notify, &echo};
-    blz_notify_op ops[3];
+    blz_notify_op ops[3] = {0};
 
     (void)state;
     for (int i = 0; i < 3; i++) { /* enabled, and with a waker of our own instead of a task's */
@@ -230,7 +230,7 @@ static void an_enabled_wait_is_notified_before_its_first_poll(void **state)
     blz_notify notify = BLZ_NOTIFY_INIT;
     blz_future scope = {0};
     blz_cx cx = cx_for(&scope);
-    blz_notify_op enabled, fresh;
+    blz_notify_op enabled = {0}, fresh = {0};
 
     (void)state;
     blz_ignore(blz_notify_await(&enabled, &notify));
@@ -250,7 +250,7 @@ static void enabling_takes_a_stored_permit(void **state)
     blz_notify notify = BLZ_NOTIFY_INIT;
     blz_future scope = {0};
     blz_cx cx = cx_for(&scope);
-    blz_notify_op op;
+    blz_notify_op op = {0};
 
     (void)state;
     blz_notify_one(&notify);
@@ -264,7 +264,7 @@ static void enabling_takes_a_stored_permit(void **state)
 static void disabling_passes_a_permit_on(void **state)
 {
     blz_notify notify = BLZ_NOTIFY_INIT;
-    blz_notify_op first, second;
+    blz_notify_op first = {0}, second = {0};
 
     (void)state;
     blz_ignore(blz_notify_await(&first, &notify));
@@ -282,7 +282,7 @@ static void disabling_passes_a_permit_on(void **state)
 static void one_for_all_is_not_passed_on(void **state)
 {
     blz_notify notify = BLZ_NOTIFY_INIT;
-    blz_notify_op op;
+    blz_notify_op op = {0};
 
     (void)state;
     blz_ignore(blz_notify_await(&op, &notify));
@@ -298,7 +298,7 @@ static void a_wait_that_was_ended_takes_no_permit(void **state)
     blz_notify notify = BLZ_NOTIFY_INIT;
     blz_future scope = {0};
     blz_cx cx = cx_for(&scope);
-    blz_notify_op op;
+    blz_notify_op op = {0};
 
     (void)state;
     blz_ignore(blz_notify_await(&op, &notify));

@@ -176,7 +176,7 @@ static void a_value_that_came_first_wins_over_the_cancellation(void **state)
 static void a_receive_may_be_repeated_after_a_timeout(void **state)
 {
     blz_oneshot channel;
-    blz_oneshot_op op;
+    blz_oneshot_op op = {0};
     int64_t value = 0;
 
     (void)state;

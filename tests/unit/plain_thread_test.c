@@ -28,21 +28,21 @@ static blz_io io;
 
 static int64_t wait_sleep(void)
 {
-    blz_sleep_op op;
+    blz_sleep_op op = {0};
 
     return blz_wait(blz_sleep(&op, BLZ_MSEC));
 }
 
 static int64_t wait_sleep_until(void)
 {
-    blz_sleep_op op;
+    blz_sleep_op op = {0};
 
     return blz_wait(blz_sleep_until(&op, blz_now() + BLZ_HOUR));
 }
 
 static int64_t wait_sleep_that_is_over(void)
 {
-    blz_sleep_op op;
+    blz_sleep_op op = {0};
 
     return blz_wait(blz_sleep(&op, 0));
 }
@@ -58,8 +58,8 @@ static int64_t wait_interval(void)
 static int64_t wait_timeout(void)
 {
     blz_semaphore semaphore = BLZ_SEMAPHORE_INIT(0);
-    blz_semaphore_op op;
-    blz_timeout limit;
+    blz_semaphore_op op = {0};
+    blz_timeout limit = {0};
     int64_t rc;
 
     rc = blz_wait(blz_with_timeout(&limit, BLZ_SEC, blz_semaphore_acquire(&op, &semaphore, 1)));
@@ -70,16 +70,16 @@ static int64_t wait_timeout(void)
 static int64_t wait_timeout_of_what_is_there(void)
 {
     blz_semaphore semaphore = BLZ_SEMAPHORE_INIT(1);
-    blz_semaphore_op op;
-    blz_timeout limit;
+    blz_semaphore_op op = {0};
+    blz_timeout limit = {0};
 
     return blz_wait(blz_with_timeout(&limit, BLZ_SEC, blz_semaphore_acquire(&op, &semaphore, 1)));
 }
 
 static int64_t wait_timeout_around_a_sleep(void)
 {
-    blz_timeout limit;
-    blz_sleep_op op;
+    blz_timeout limit = {0};
+    blz_sleep_op op = {0};
 
     return blz_wait(blz_with_deadline(&limit, blz_now() + BLZ_SEC, blz_sleep(&op, BLZ_SEC)));
 }
@@ -88,9 +88,9 @@ static int64_t wait_timeout_around_a_sleep(void)
 
 static int64_t wait_select(void)
 {
-    blz_select_op select;
+    blz_select_op select = {0};
     blz_future pending;
-    blz_sleep_op sleep;
+    blz_sleep_op sleep = {0};
 
     check(blz_wait(blz_select(&select, blz_pending(&pending), blz_sleep(&sleep, 1))) == 1);
     return sleep.future.result;
@@ -98,8 +98,8 @@ static int64_t wait_select(void)
 
 static int64_t wait_join(void)
 {
-    blz_join_op join;
-    blz_sleep_op sleep;
+    blz_join_op join = {0};
+    blz_sleep_op sleep = {0};
     blz_io write = {0};
 
     check(blz_wait(blz_join(&join, blz_sleep(&sleep, 1),
@@ -168,7 +168,7 @@ static int64_t wait_connect_with_a_limit(void)
 static int64_t wait_lookup(void)
 {
     blz_addrs addrs;
-    blz_dns op;
+    blz_dns op = {0};
 
     return blz_wait(blz_lookup(&op, &addrs, "name.invalid", NULL, NULL));
 }
@@ -176,7 +176,7 @@ static int64_t wait_lookup(void)
 static int64_t wait_lookup_of_an_address(void)
 {
     blz_addrs addrs;
-    blz_dns op;
+    blz_dns op = {0};
     int64_t count = blz_wait(blz_lookup(&op, &addrs, "127.0.0.1", "80", NULL));
 
     if (count > 0)
@@ -236,7 +236,7 @@ static int64_t wait_file_lock(void)
 static int64_t wait_fs_metadata(void)
 {
     blz_metadata metadata;
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     return blz_wait(blz_fs_metadata(&op, "/", &metadata));
 }
@@ -244,7 +244,7 @@ static int64_t wait_fs_metadata(void)
 static int64_t wait_fs_read(void)
 {
     blz_bytes bytes = {0};
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     return blz_wait(blz_fs_read(&op, "/dev/null", &bytes, 0));
 }
@@ -264,7 +264,7 @@ static int64_t wait_fs_watch(void)
 static int64_t wait_dir_open(void)
 {
     blz_dir dir;
-    blz_fs_op op;
+    blz_fs_op op = {0};
 
     return blz_wait(blz_dir_open(&op, &dir, "/"));
 }
@@ -279,14 +279,14 @@ static int64_t seven(void *arg)
 
 static int64_t wait_blocking(void)
 {
-    blz_blocking_op op;
+    blz_blocking_op op = {0};
 
     return blz_wait(blz_blocking(&op, seven, NULL));
 }
 
 static int64_t wait_blocking_owned(void)
 {
-    blz_blocking_owned_op op;
+    blz_blocking_owned_op op = {0};
 
     return blz_wait(blz_blocking_owned(&op, seven, NULL, NULL));
 }
@@ -348,7 +348,7 @@ static int64_t wait_child_terminate(void)
 static int64_t wait_shutdown(void)
 {
     blz_shutdown *shutdown;
-    blz_shutdown_op op;
+    blz_shutdown_op op = {0};
     int64_t rc;
 
     check(blz_shutdown_new(&shutdown, NULL) == 0);
@@ -367,7 +367,7 @@ static int64_t wait_process_watch(void)
 static int64_t wait_signal(void)
 {
     blz_signal signal;
-    blz_signal_op op;
+    blz_signal_op op = {0};
     int64_t rc;
 
     check(blz_signal_open(&signal, SIGUSR1) == 0);
@@ -392,7 +392,7 @@ static int64_t par_nothing(blz_par *par, blz_par_cancel *cancel, void *arg)
 
 static int64_t wait_par_run(void)
 {
-    blz_par_run_op op;
+    blz_par_run_op op = {0};
     blz_pool *pool;
     int64_t rc;
 

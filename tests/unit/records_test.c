@@ -254,7 +254,7 @@ static void what_is_written_is_read(void **state)
     for (size_t size = 4; size < 40; size++) {
         struct script out = {.piece = 7, .slow = true};
         blz_writer writer;
-        blz_record_op op;
+        blz_record_op op = {0};
         char memory[40];
         assert_int_equal(blz_writer_init(&writer, script_stream(&out), memory, size), 0);
         for (int i = 0; i < 4; i++)
@@ -279,7 +279,7 @@ static void what_cannot_be_a_frame_is_not_written(void **state)
     struct script out = {.piece = 100};
     blz_codec codec = lines(5);
     blz_writer writer;
-    blz_record_op op;
+    blz_record_op op = {0};
     char memory[16];
 
     (void)state;

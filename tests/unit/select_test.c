@@ -8,7 +8,7 @@ enum { FEW = 3, ROUNDS = 3000 };
 
 static int64_t select_once(combinator *make, struct leaf *leaves, size_t count)
 {
-    blz_branches op;
+    blz_branches op = {0};
     blz_handle handle = start_crowd(rt, make, &op, leaves, count);
 
     end_crowd(rt, leaves, count);
@@ -52,7 +52,7 @@ static void of_several_woken_at_once_each_is_chosen_as_often(void **state)
     rt = new_seeded_rt();
     for (int round = 0; round < ROUNDS; round++) {
         struct leaf leaves[FEW + 2] = {0};
-        blz_branches op;
+        blz_branches op = {0};
         blz_handle handle = start_crowd(rt, blz_select_array, &op, leaves, FEW + 2);
 
         make_ready(&leaves[0], 0);
@@ -76,7 +76,7 @@ static void a_biased_select_and_a_race_choose_the_first_in_the_list(void **state
     for (int round = 0; round < 200; round++) {
         struct leaf at_once[FEW] = {{.polls = 0}, {.ready = true}, {.ready = true}};
         struct leaf later[FEW] = {0};
-        blz_branches op;
+        blz_branches op = {0};
         blz_handle handle;
 
         assert_int_equal(select_once(biased[round % 2], at_once, FEW), 1);
@@ -97,7 +97,7 @@ static void the_only_one_that_is_ready_is_chosen(void **state)
     rt = new_clock_rt(true);
     for (int i = 0; i < BLZ_BRANCHES_MAX; i++) {
         struct leaf leaves[BLZ_BRANCHES_MAX] = {0};
-        blz_branches op;
+        blz_branches op = {0};
         blz_handle handle = start_crowd(rt, blz_select_array, &op, leaves, BLZ_BRANCHES_MAX);
 
         make_ready(&leaves[i], 1000 + i);
@@ -139,7 +139,7 @@ static void branches_that_were_not_started_are_not(void **state)
 static void losers_are_awaited_and_their_results_can_be_read(void **state)
 {
     struct leaf leaves[FEW] = {{.stubborn = true}, {.polls = 0}, {.stubborn = true}};
-    blz_branches op;
+    blz_branches op = {0};
     blz_handle handle;
 
     (void)state;
@@ -223,9 +223,9 @@ static void a_thread_can_select(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         blz_oneshot channels[2] = {BLZ_ONESHOT_INIT, BLZ_ONESHOT_INIT};
-        blz_oneshot_op waits[2];
+        blz_oneshot_op waits[2] = {0};
         int64_t values[2] = {0};
-        blz_select_op select;
+        blz_select_op select = {0};
         pthread_t sender = start_thread(send_soon, &channels[i]);
 
         assert_int_equal(

@@ -426,7 +426,7 @@ static void a_thread_can_wait(void **state)
 static void a_thread_can_give_up(void **state)
 {
     blz_semaphore s = BLZ_SEMAPHORE_INIT(1);
-    blz_semaphore_op op;
+    blz_semaphore_op op = {0};
 
     (void)state;
     assert_int_equal(blz_wait_until(blz_semaphore_acquire(&op, &s, 2), 0), -ETIMEDOUT);

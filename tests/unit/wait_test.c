@@ -16,7 +16,7 @@ static void it_ends_when_it_is_too_late(void **state)
     (void)state;
     blz_semaphore_init(&semaphore, 0);
     for (int i = 0; i < 4; i++) {
-        blz_semaphore_op op;
+        blz_semaphore_op op = {0};
         assert_int_equal(blz_wait_until(blz_semaphore_acquire(&op, &semaphore, 1), deadlines[i]),
                          -ETIMEDOUT);
     }
@@ -26,7 +26,7 @@ static void it_ends_when_it_is_too_late(void **state)
 
 static void what_is_there_is_never_too_late(void **state)
 {
-    blz_semaphore_op op;
+    blz_semaphore_op op = {0};
 
     (void)state;
     blz_semaphore_init(&semaphore, 1);

@@ -197,7 +197,7 @@ static void share_a_future(void)
 {
     blz_rt *rt = new_embedded_rt();
     blz_mutex mutex = BLZ_MUTEX_INIT;
-    blz_mutex_op op;
+    blz_mutex_op op = {0};
     blz_future *shared = blz_mutex_lock(&op, &mutex);
 
     check(blz_mutex_try_lock(&mutex) == 0);

@@ -78,7 +78,7 @@ static inline void channel_end(void)
 
 static inline int send_number(const blz_sender *sender, struct number *number)
 {
-    blz_channel_op op;
+    blz_channel_op op = {0};
     hand_polled hand;
     int rc;
 
@@ -116,7 +116,7 @@ static __attribute__((unused)) void send_try(void *arg)
 static inline int64_t recv_number(void)
 {
     uint32_t value = UINT32_MAX;
-    blz_channel_op op;
+    blz_channel_op op = {0};
     hand_polled hand;
     int64_t rc;
 
