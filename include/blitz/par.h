@@ -183,11 +183,14 @@ BLZ_API int blz_pool_run(blz_pool *pool, blz_par_fn fn, void *arg);
  *
  * Entering and leaving are cheap, but for a loop of computations it is better to stay. Computations
  * begin by blz_pool_run, or by a scope: then long ones are shared at once, and tiny ones wake
- * nobody. A thread of another pool that waits here for a job or a scope does nothing for its own
- * one, unless it waits by stealing: what it waits for must not need that one then, or that has
- * other threads. A thread that is in the pool already gets the context that it has, and leaves as
- * often as it entered. NULL: all places for guests are taken, or one of the errors of blz_pool_run.
- * [any thread]
+ * nobody. A thread that is in the pool already gets the context that it has, and leaves as often as
+ * it entered. NULL: all places for guests are taken, or one of the errors of blz_pool_run.
+ *
+ * A thread of another pool that waits here for a job or a scope, and not by stealing, does nothing
+ * for its own pool: what it waits for must not need that pool, or the pool has other threads. One
+ * that waits by stealing may take a computation of its own pool on top of a job of this one. So
+ * either all threads of this pool wait by stealing, too, or what is computed in the other pool must
+ * not need this one. [any thread]
  */
 BLZ_API BLZ_NODISCARD blz_par *blz_pool_enter(blz_pool *pool);
 

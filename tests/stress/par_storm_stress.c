@@ -7,8 +7,9 @@
  * come to once; a wake-up or a task that is lost hangs.
  *
  * Threads that wait by blocking must not wait in a circle. So a pool calls only those after it; or
- * there is nobody who blocks, and then each may call each. Guests leave their own pool alone where
- * they help, so in circles there are some only if everybody steals.
+ * no thread blocks, and then each may call each. A thread that is in several pools may serve one of
+ * them while another one waits for it, which is a circle, too: there are such threads only if all
+ * threads wait by stealing. A thread of a walker may be a guest of one pool in any case.
  */
 #include "par.h"
 
@@ -31,7 +32,7 @@ struct node {
 struct tree {
     blz_pool **pools;
     bool in_circles; /* pools may call those before them, too */
-    bool has_guests;
+    bool in_several; /* threads may be in several pools, and all wait by stealing */
     struct node nodes[NODES];
 };
 
@@ -92,7 +93,7 @@ static void by_fork(blz_par *par, struct node *n)
     struct node *left = child(n, 0), *right = child(n, 1);
     blz_par_wait_mode way = (blz_par_wait_mode)(n->seed / 64 % (BLZ_PAR_WAIT_BLOCK + 1));
 
-    if (n->tree->in_circles && n->tree->has_guests)
+    if (n->tree->in_several)
         way = BLZ_PAR_WAIT_STEAL;
     blz_par_fork(par, &right->job, walk_job);
     dawdle(n->seed / 16);
@@ -146,7 +147,7 @@ static void by_other_pool(blz_par *par, struct node *n)
 static void by_guest(blz_par *par, struct node *n)
 {
     unsigned pool = other_pool(n);
-    blz_par *there = n->tree->has_guests ? blz_pool_enter(n->tree->pools[pool]) : NULL;
+    blz_par *there = n->tree->in_several ? blz_pool_enter(n->tree->pools[pool]) : NULL;
 
     if (there)
         place_children(n, pool, NULL);
@@ -154,10 +155,10 @@ static void by_guest(blz_par *par, struct node *n)
     blz_pool_leave(there);
 }
 
-/* Who waits for another pool in it blocks. */
+/* A thread that waits for another pool in it blocks, and one that waits for a job helps. */
 static void by_region(blz_par *par, struct node *n)
 {
-    if (n->tree->in_circles)
+    if (n->tree->in_circles || n->tree->in_several)
         walk_both(par, n);
     else
         blz_par_isolated(par, walk_both, n);
@@ -256,7 +257,7 @@ static void walk(blz_par *par, struct node *n)
 
 struct walker {
     blz_pool **pools;
-    bool in_circles, has_guests;
+    bool in_circles, in_several;
     uint64_t seed;
     int64_t rounds;
 };
@@ -273,13 +274,15 @@ static void inject_little(const struct walker *w, uint64_t seed)
         check(blz_pool_run(w->pools[i % POOLS], do_nothing, NULL) == 0);
 }
 
-/* Walks one tree in the first pool, having entered none of the pools, or some of them. */
+/* Walks one tree in the first pool, having entered none of the pools, one, or two of them. */
 static void walk_tree(const struct walker *w, struct tree *t, uint64_t seed)
 {
-    blz_par *first = w->has_guests && seed % 3 == 0 ? blz_pool_enter(w->pools[0]) : NULL;
-    blz_par *last = w->has_guests && seed % 5 == 0 ? blz_pool_enter(w->pools[POOLS - 1]) : NULL;
+    bool may_enter = w->in_several || !w->in_circles;
+    blz_par *first = may_enter && seed % 3 == 0 ? blz_pool_enter(w->pools[0]) : NULL;
+    bool may_enter_last = first ? w->in_several : may_enter;
+    blz_par *last = may_enter_last && seed % 5 == 0 ? blz_pool_enter(w->pools[POOLS - 1]) : NULL;
 
-    *t = (struct tree){.pools = w->pools, .in_circles = w->in_circles, .has_guests = w->has_guests};
+    *t = (struct tree){.pools = w->pools, .in_circles = w->in_circles, .in_several = w->in_several};
     t->nodes[0] = (struct node){.tree = t, .seed = mix(seed)};
     check(blz_pool_run(w->pools[0], walk_fn, &t->nodes[0]) == 0);
     for (int i = 0; i < NODES; i++)
@@ -303,7 +306,7 @@ static void *walk_often(void *arg)
     return NULL;
 }
 
-static blz_pool *random_pool(uint64_t seed, bool in_circles, bool has_guests)
+static blz_pool *random_pool(uint64_t seed, bool in_circles, bool in_several)
 {
     int ways = in_circles ? BLZ_PAR_WAIT_BLOCK : BLZ_PAR_WAIT_BLOCK + 1;
     blz_par_wait_mode way = (blz_par_wait_mode)(seed / 32 % (unsigned)ways);
@@ -312,7 +315,7 @@ static blz_pool *random_pool(uint64_t seed, bool in_circles, bool has_guests)
         .threads = 1 + (unsigned)(seed % 3),
         .ring_size = seed / 4 % 2 ? 2 : 0,
         .guests = 1 + (unsigned)(seed / 8 % 3),
-        .waiting = in_circles && has_guests ? BLZ_PAR_WAIT_STEAL : way,
+        .waiting = in_several ? BLZ_PAR_WAIT_STEAL : way,
         .spin = (blz_pool_spin)(seed / 128 % (BLZ_POOL_SPIN_LONG + 1)),
     });
 }
@@ -322,14 +325,14 @@ static void storm(uint64_t seed)
     struct walker walkers[WALKERS];
     pthread_t threads[WALKERS];
     blz_pool *pools[POOLS];
-    bool in_circles = mix(seed) % 3 == 0, has_guests = !in_circles || mix(seed) / 4 % 2;
+    bool in_circles = mix(seed) % 3 == 0, in_several = mix(seed) / 4 % 2;
 
     for (unsigned i = 0; i < POOLS; i++)
-        pools[i] = random_pool(mix(seed + i), in_circles, has_guests);
+        pools[i] = random_pool(mix(seed + i), in_circles, in_several);
     for (unsigned i = 0; i < WALKERS; i++) {
         walkers[i] = (struct walker){.pools = pools,
                                      .in_circles = in_circles,
-                                     .has_guests = has_guests,
+                                     .in_several = in_several,
                                      .seed = mix(seed + i),
                                      .rounds = 4};
         threads[i] = start_thread(walk_often, &walkers[i]);
