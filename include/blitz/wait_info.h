@@ -30,7 +30,7 @@ typedef struct blz_wait_info {
     const void *object; /* which one: futures that wait for the same have the same here */
     uint64_t holder;    /* the task that it waits for, by its number (blz_task_id); 0: unknown */
     uint32_t holder32;  /* the same, where only the lower half of the number is kept */
-    int fd;             /* the descriptor that it waits for */
+    blz_sysfd fd;       /* the descriptor that it waits for */
     int64_t due_ns;     /* when it ends by itself; 0: it does not */
 
     /* The futures that it awaits, if they are several: those with a bit in `live`. */

@@ -21,7 +21,7 @@
 #include "system/thread.h"
 #include "time/time.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /*

@@ -23,7 +23,7 @@
 
 #include <blitz/wait_info.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_blocking_op) == 136, "part of the ABI");
 

@@ -17,7 +17,7 @@
 #include "blocking/blocking.h"
 #include "sched/sched.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_blocking_owned_op) == 88, "part of the ABI");
 

@@ -13,7 +13,7 @@
 
 #include "sched/sched.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <stdio.h>
 
 enum { MAX_FILES_THREADS = 128, MAX_DNS_THREADS = 32 };

@@ -20,7 +20,7 @@
 #include "base/assert.h"
 #include "base/alloc.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_broadcast_receiver) == 24, "part of the ABI");
 _Static_assert(sizeof(blz_broadcast_options) == 80, "part of the ABI");

@@ -26,7 +26,7 @@
 
 #include <blitz/wait_info.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* ---- messages with a copy function ---- */
 

@@ -5,7 +5,7 @@
 #include "channel/chain.h"
 #include "system/thread.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { HEAD_SPINS = 100 };
 

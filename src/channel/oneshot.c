@@ -40,7 +40,7 @@
 #include "base/atomic.h"
 #include "base/panic.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_oneshot) == 56, "part of the ABI");
 _Static_assert(sizeof(blz_oneshot_op) == 56, "part of the ABI");

@@ -20,7 +20,7 @@
 #include "base/assert.h"
 #include "base/alloc.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_watch_receiver) == 16, "part of the ABI");
 _Static_assert(sizeof(blz_watch_op) == 120, "part of the ABI");

@@ -11,7 +11,7 @@
 
 #include <blitz/wait_info.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* ---- what has been seen ---- */
 

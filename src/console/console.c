@@ -29,7 +29,7 @@
 #include "system/futex.h"
 
 #include <blitz/runtime.h>
-#include <errno.h>
+#include <blitz/error.h>
 #include <stdio.h>
 #include <string.h>
 

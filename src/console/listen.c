@@ -10,7 +10,7 @@
 
 #include "system/handle.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { BACKLOG = 128 };
 

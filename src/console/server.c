@@ -17,7 +17,7 @@
 #include <blitz/stream.h>
 #include <blitz/task.h>
 #include <blitz/time.h>
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 #define HEAD_NS  (10 * BLZ_SEC)

@@ -13,7 +13,7 @@
 #include "system/env.h"
 #include "io/io.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "io/epoll_set.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 static int epoll_open(blz__driver **driver, const blz_options *options,
                       const blz_allocator *allocator)

@@ -14,7 +14,7 @@
 #include "system/clock.h"
 #include "io/wake.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>

@@ -27,7 +27,7 @@
 #include "base/assert.h"
 #include "base/alloc.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { CHUNK_ENTRIES = 63 };

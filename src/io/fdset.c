@@ -25,7 +25,7 @@
 #include "base/alloc.h"
 #include "io/fd.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 struct member;
 

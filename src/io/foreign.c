@@ -18,7 +18,7 @@
 
 #include "system/handle.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_fd) == sizeof(blz__fd_ref), "a handle is a reference");
 

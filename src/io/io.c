@@ -11,7 +11,7 @@
 #include "io/fd.h"
 
 #include <blitz/wait_info.h>
-#include <errno.h>
+#include <blitz/error.h>
 
 struct io *blz__io_prepare(blz_io *public, const blz_future_ops *ops, enum io_kind kind,
                            const blz__fd_ref *ref)

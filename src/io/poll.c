@@ -12,7 +12,7 @@
 #include "io/poll_bits.h"
 #include "io/wake.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -36,7 +36,7 @@
 
 #include "base/assert.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 static ready_driver *ready_of(blz__driver *driver)
 {

@@ -16,7 +16,7 @@
  */
 #include "io/fd.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 void blz__send_batch_add(struct io *io, blz_cx *cx)
 {

@@ -14,7 +14,7 @@
 #include "system/pipe.h"
 #include "system/socket.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* NULL: the descriptor is in non-blocking mode. */
 static blz__lock *mode_lock_of(const struct io *io)

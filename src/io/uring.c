@@ -30,7 +30,7 @@
 #include "base/shared.h"
 #include "system/thread.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -2,7 +2,7 @@
 /* What the ring reports: completions, and what becomes of the operations. See uring_submit.c. */
 #include "io/uring.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* The ring was interrupted, or does not wait because the socket is in non-blocking mode. */
 static bool has_not_happened(int res)

@@ -16,7 +16,7 @@
 #include "base/assert.h"
 #include "system/address.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* ---- entries ---- */
 

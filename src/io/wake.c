@@ -4,7 +4,7 @@
 
 #include "system/clock.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <limits.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -24,7 +24,7 @@
 #include "time/time.h"
 
 #include <blitz/wait_info.h>
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 1000 };
 

@@ -10,7 +10,7 @@
 
 #include "system/address.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { MAPPED_AT = 12 }; /* where the IPv4 address is in a mapped one */

@@ -9,7 +9,7 @@
  */
 #include "net/net.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { NR_GROUPS = 8, MIN_RUN = 2 };

@@ -12,7 +12,7 @@
 #include "system/address.h"
 #include "system/name.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { MAX_PORT = 65535, MAX_OCTET = 255, NR_GROUPS = 8, MAX_HEX = 4, ESCAPE = 4 };

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { FIRST_CAPACITY = 8 };

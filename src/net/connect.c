@@ -5,7 +5,7 @@
  */
 #include "net/socket.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 static int open_socket(struct io *io, blz_cx *cx)
 {

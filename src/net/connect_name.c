@@ -24,7 +24,7 @@
 #include "net/net.h"
 #include "sched/sched.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 _Static_assert(sizeof(blz_tcp_connect_options) == 160, "part of the ABI");

@@ -14,7 +14,7 @@
 #include "net/net.h"
 #include "sched/sched.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 _Static_assert(sizeof(blz_addrs) == 64 && sizeof(blz_lookup_hints) == 64, "part of the ABI");

@@ -10,7 +10,7 @@
  */
 #include "net/net.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { MAX_NAME = 253, MAX_LABEL = 63, MAX_SERVICE = 63, MAX_PORT = 65535 };

@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { SPLIT = 0x1, READER_CLOSED = 0x2, WRITER_CLOSED = 0x4, BOTH_CLOSED = 0x6 };
 

@@ -4,7 +4,7 @@
 
 #include "net/socket.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 NET_OPTIONS(tcp_listener, blz_tcp_listener);
 

@@ -9,7 +9,7 @@
  */
 #include "net/msg.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /* ---- receiving ---- */

@@ -11,7 +11,7 @@
 #include "system/handle.h"
 #include "system/pipe.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 NET_STREAM(pipe, blz_pipe);
 

@@ -16,7 +16,7 @@
 
 #include "net/socket.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* What is to be called: one of the functions, the other is NULL. */
 struct taker {

@@ -6,7 +6,7 @@
 #include "system/option.h"
 
 #include <blitz/fd.h>
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { DEFAULT_BACKLOG = 4096 };
 

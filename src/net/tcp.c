@@ -4,7 +4,7 @@
 
 #include "net/socket.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 NET_STREAM(tcp, blz_tcp);
 NET_OPTIONS(tcp, blz_tcp);

@@ -6,7 +6,7 @@
 
 #include "system/option.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 NET_OPTIONS(udp, blz_udp);
 

@@ -10,7 +10,7 @@
 
 #include "system/handle.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 NET_STREAM(unix, blz_unix);
 NET_OPTIONS(unix, blz_unix);

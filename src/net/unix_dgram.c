@@ -12,7 +12,7 @@
 #include "net/msg.h"
 
 #include <blitz/fd.h>
-#include <errno.h>
+#include <blitz/error.h>
 
 NET_OPTIONS(unix_dgram, blz_unix_dgram);
 

@@ -7,7 +7,7 @@
 
 #include "sched/rt.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 uint64_t blz_histogram_floor(unsigned bucket)

@@ -8,7 +8,7 @@
 #include "blocking/blocking.h"
 #include "sched/rt.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /* The counters that add up are the first ones, all uint64_t. */

@@ -7,7 +7,7 @@
 #include "observe/trace.h"
 
 #include <blitz/trace.h>
-#include <errno.h>
+#include <blitz/error.h>
 #include <limits.h>
 #include <string.h>
 

@@ -20,7 +20,7 @@
 #include <blitz/wait_info.h>
 #include <blitz/par_run.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { RUN_WAITING, RUN_DONE };
 

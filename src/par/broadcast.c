@@ -14,7 +14,7 @@
  */
 #include "par/pool.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 struct broadcast {
     broadcast_node node;

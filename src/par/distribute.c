@@ -2,7 +2,7 @@
 /* See distribute.h. The counters of a row are on lines of their own. */
 #include "par/distribute.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { ROWS_PER_THREAD = 4 };

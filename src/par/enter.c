@@ -24,7 +24,7 @@
 
 #include "base/panic.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 blz_par *blz__par_context_in(const blz_pool *pool)
 {

@@ -15,7 +15,7 @@
  */
 #include "par/group.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum {

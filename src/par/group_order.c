@@ -10,7 +10,7 @@
 
 #include <blitz/par_group.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { DIRECT = 1 << 12, BUCKETS = 1 << 10, ROW = 1 << 15 };

@@ -14,7 +14,7 @@
 
 #include <blitz/par_scan.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum {

@@ -6,7 +6,7 @@
  */
 #include "par/sort.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { SAMPLE = 1023, LOG_BUCKETS = 2 };

@@ -8,7 +8,7 @@
 
 #include <blitz/par_local.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /* Two lines: processors fetch them in pairs. */

@@ -4,7 +4,7 @@
 #include "system/cpu.h"
 #include "system/env.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <stdlib.h>
 
 enum { DEFAULT_RING_SIZE = 4096, MAX_RING_SIZE = 1 << 24, DEFAULT_GUESTS = 8 };

@@ -13,7 +13,7 @@
 #include "system/thread.h"
 #include "tuning.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /*

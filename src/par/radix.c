@@ -11,7 +11,7 @@
  */
 #include "par/sort.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /* ---- keys ---- */

@@ -18,7 +18,7 @@
  */
 #include "par/range.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { INLINE_SIZE = 64, LEAST_MOST = 64, MOST_GROWTH = 64, LOOKS_IN_A_LEAF = 4 };

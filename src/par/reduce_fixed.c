@@ -13,7 +13,7 @@
  */
 #include "par/range.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { MOST_BLOCKS = 256, MOST_IN_A_BLOCK = 4096, STACK_SIZE = 1024, ALIGNMENT = 16 };

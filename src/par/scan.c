@@ -10,7 +10,7 @@
 
 #include <blitz/par_scan.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 typedef struct scan {

@@ -13,7 +13,7 @@
 
 #include <blitz/par_group.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { BUCKET = 1 << 15, MOST_BUCKETS = 1 << 10, ROW = 1 << 15 };

@@ -7,7 +7,7 @@
  */
 #include "par/sort.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /* The argument of all comparisons here. */

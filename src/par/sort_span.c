@@ -17,7 +17,7 @@
 #include "par/sort.h"
 #include "system/memory.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /* ---- forks ---- */

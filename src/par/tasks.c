@@ -11,7 +11,7 @@
 
 #include "base/panic.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 void blz__par_tasks_init(task_state *s, bool asymmetric_fences)
 {

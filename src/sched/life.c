@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "system/thread.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <stdio.h>
 
 /* ---- starting ---- */

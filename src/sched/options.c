@@ -5,7 +5,7 @@
 #include "system/env.h"
 #include "system/random.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <stdlib.h>
 #include <string.h>
 

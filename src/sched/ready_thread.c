@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "system/futex.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* READY_ARMED -> READY_WAITING. */
 static bool begin_to_wait(ready_thread *t)

@@ -6,7 +6,7 @@
 #include "sched/rt.h"
 #include "system/thread.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* ---- blocking ---- */
 

@@ -12,7 +12,7 @@
 #include "system/fork.h"
 #include "tuning.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <stdio.h>
 #include <string.h>
 

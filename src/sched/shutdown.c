@@ -17,7 +17,7 @@
 #include "system/clock.h"
 #include "system/futex.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 void blz__rt_walk(blz_rt *rt, void (*visit)(blz_task *block, void *arg), void *arg)
 {

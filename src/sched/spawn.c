@@ -6,7 +6,7 @@
 #include "observe/trace.h"
 #include "sched/rt.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { ID_BATCH = 1024 };

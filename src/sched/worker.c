@@ -8,7 +8,7 @@
 #include "base/thread_locals.h"
 #include "system/clock.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 blz_worker *blz__worker_current(void)

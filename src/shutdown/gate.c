@@ -2,7 +2,7 @@
 /* Entering, leaving, and waiting for those who leave: see gate.h. */
 #include "shutdown/gate.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 void blz__gate_init(shutdown_gate *gate)
 {

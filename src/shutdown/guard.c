@@ -27,7 +27,7 @@
 #include "task/task.h"
 
 #include <blitz/wait_info.h>
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_guard) == 16 && sizeof(blz_guard_op) == 256, "part of the ABI");
 

@@ -13,7 +13,7 @@
  */
 #include "shutdown/shutdown.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_shutdown_op) == 64, "part of the ABI");
 

@@ -5,7 +5,7 @@
 #include "signal/table.h"
 
 #include <blitz/wait_info.h>
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_signal) == 24 && sizeof(blz_signal_op) == 96, "part of the ABI");
 

@@ -6,7 +6,7 @@
  */
 #include "stream/outer.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /* ---- take ---- */

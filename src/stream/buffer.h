@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { BUFFER_SIZE = 64 << 10, BUFFER_ALIGN = 64 };
 

@@ -11,7 +11,7 @@
 
 #include "stream/stream.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 _Static_assert(sizeof(blz_codec) == 256, "part of the ABI");

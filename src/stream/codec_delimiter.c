@@ -13,7 +13,7 @@
  */
 #include "stream/codec.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /* ---- settings ---- */

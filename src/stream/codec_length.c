@@ -9,7 +9,7 @@
  */
 #include "stream/codec.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { MAX_VARINT = 10, VARINT_BITS = 7, MORE = 0x80 };

@@ -8,7 +8,7 @@
 
 #include "stream/stream.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 static inline blz_future *outer_init(blz_io *io, const blz_stream *stream,
                                      const blz_future_ops *ops, const void *buf, size_t len)

@@ -26,7 +26,7 @@
 #include "base/shared.h"
 #include "system/memory.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 enum { DEFAULT_CAPACITY = 65536 };

@@ -15,7 +15,7 @@
 #include "stream/buffer.h"
 #include "stream/outer.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* ---- life ---- */
 

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { FIRST_CAPACITY = 256 };
 

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { FIRST_SIZE = 4 << 10, SMALL_SIZE = 64 << 10, ALIGN = 64 };
 

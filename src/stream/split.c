@@ -9,7 +9,7 @@
  */
 #include "stream/reader.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 void blz_split_init(blz_split *split, blz_reader *reader, char delimiter, size_t max)
 {

@@ -8,7 +8,7 @@
  */
 #include "stream/stream.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 enum { MAX_PIECES = 1024 }; /* that the system takes in one call */
 

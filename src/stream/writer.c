@@ -12,7 +12,7 @@
 
 #include <blitz/bufio.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* How far an operation has come. A write ends before the others. */
 enum { PHASE_WRITE, PHASE_DRAIN, PHASE_FLUSH, PHASE_SHUTDOWN, PHASE_DONE };

@@ -12,7 +12,7 @@
 
 #include <blitz/wait_info.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* ---- the end of a handle ---- */
 

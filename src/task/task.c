@@ -9,7 +9,7 @@
 #include "task/task.h"
 #include "task/wait.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 #include <string.h>
 
 /* ---- life ---- */

@@ -21,7 +21,7 @@
 #include "task/task.h"
 #include "tuning.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 #define NOTIFIED 0x80000000u
 

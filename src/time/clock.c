@@ -11,7 +11,7 @@
 #include "system/clock.h"
 #include "time/time.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 int64_t blz__rt_now(blz_rt *rt)
 {

@@ -12,7 +12,7 @@
 
 #include <blitz/wait_info.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_interval) == 128, "part of the ABI");
 

@@ -15,7 +15,7 @@
 
 #include <blitz/wait_info.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_sleep_op) == 96, "part of the ABI");
 

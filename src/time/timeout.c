@@ -21,7 +21,7 @@
 
 #include <blitz/wait_info.h>
 
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_timeout) == 96, "part of the ABI");
 

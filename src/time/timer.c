@@ -7,7 +7,7 @@
 #include "time/time.h"
 
 #include <blitz/runtime.h>
-#include <errno.h>
+#include <blitz/error.h>
 
 _Static_assert(sizeof(blz_timer) == 64, "part of the ABI");
 

@@ -15,7 +15,7 @@
 #include "sched/rt.h"
 #include "time/time.h"
 
-#include <errno.h>
+#include <blitz/error.h>
 
 /* Timers that fire in one go. As many as a worker polls tasks until it looks again, or more. */
 enum { FIRE_BATCH = 64 };
