@@ -7,6 +7,7 @@
 #include "net_probe.h"
 
 #include <semaphore.h>
+#include <signal.h>
 
 static const int64_t passed[] = {0, -1, -BLZ_SEC, INT64_MIN};
 
@@ -76,7 +77,138 @@ ON_EACH_BACKEND(a_connect_has_all_the_time)
     free_rt(rt);
 }
 
+static int64_t give_seven(void *arg)
+{
+    (void)arg;
+    return 7;
+}
+
+static void a_deadline_has_passed(void **state)
+{
+    blz_rt *rt = turning_rt("poll");
+    blz_fdset_ready_op ready = {0};
+    blz_timeout limit = {0};
+    blz_sleep_op nap = {0};
+    blz_fdset set = {{0}};
+    blz_future op;
+
+    (void)state;
+    FOR_EACH_PASSED(ns)
+    {
+        assert_int_equal(AWAIT(rt, blz_sleep_until(&nap, ns)), 0);
+        assert_int_equal(AWAIT(rt, blz_with_deadline(&limit, ns, blz_pending(&op))), -ETIMEDOUT);
+        assert_int_equal(AWAIT(rt, blz_with_deadline(&limit, ns, blz_ready(&op, 7))), 7);
+        assert_int_equal(AWAIT(rt, blz_fdset_ready(&ready, &set, ns)), 0);
+    }
+    assert_int_equal(AWAIT(rt, blz_with_deadline(&limit, BLZ_NEVER, blz_yield(&op))), 0);
+    assert_int_equal(AWAIT(rt, blz_fdset_close(&ready, &set)), 0);
+    free_rt(rt);
+}
+
+static void a_thread_tries_once(void **state)
+{
+    blz_future op;
+
+    (void)state;
+    FOR_EACH_PASSED(ns)
+    {
+        assert_int_equal(blz_wait_until(blz_pending(&op), ns), -ETIMEDOUT);
+        assert_int_equal(blz_wait_until(blz_ready(&op, 7), ns), 7);
+    }
+    assert_int_equal(blz_wait_until(blz_yield(&op), BLZ_NEVER), 0);
+}
+
+static void an_interval_needs_time(void **state)
+{
+    blz_interval ticks;
+
+    (void)state;
+    FOR_EACH_PASSED(ns)
+    assert_int_equal(blz_interval_init(&ticks, 0, ns, BLZ_INTERVAL_SKIP), -EINVAL);
+}
+
+/* ---- children ---- */
+
+/* `cat`, which waits for what never comes, and ends with this process; what is ignored here is
+ * ignored there. */
+static int64_t terminate_cat(blz_rt *rt, bool ignores, int64_t grace_ns)
+{
+    blz_child_terminate_op op = {0};
+    blz_command cmd;
+    blz_child child;
+    int64_t status;
+
+    blz_command_init(&cmd, "cat");
+    blz_command_stdio(&cmd, 0, BLZ_STDIO_PIPE);
+    if (ignores)
+        signal(SIGTERM, SIG_IGN);
+    assert_int_equal(blz_command_spawn(&cmd, &child, rt), 0);
+    signal(SIGTERM, SIG_DFL);
+    status = AWAIT(rt, blz_child_terminate(&op, &child, grace_ns));
+    blz_child_drop(&child);
+    blz_command_free(&cmd);
+    return status;
+}
+
+ON_EACH_BACKEND(a_child_has_no_grace)
+{
+    blz_rt *rt = turning_rt(backend);
+
+    FOR_EACH_PASSED(ns)
+    assert_int_equal(blz_exit_signal(terminate_cat(rt, true, ns)), SIGKILL);
+    assert_int_equal(blz_exit_signal(terminate_cat(rt, false, BLZ_NEVER)), SIGTERM);
+    free_rt(rt);
+}
+
 /* ---- shutting down ---- */
+
+static void phases_without_time_are_late_at_once(void **state)
+{
+    blz_rt *rt = turning_rt("poll");
+    blz_shutdown_options options = {
+        .no_signals = true, .stop_ns = -1, .drain_ns = -1, .cancel_ns = -1, .force_ns = -1};
+    blz_shutdown_report report;
+    blz_shutdown_op op = {0};
+    blz_shutdown *shutdown;
+    blz_guard guard;
+
+    (void)state;
+    assert_int_equal(blz_shutdown_new(&shutdown, &options), 0);
+    assert_int_equal(blz_guard_accept(&guard, shutdown), 0);
+    blz_shutdown_begin(shutdown);
+    assert_int_equal(AWAIT(rt, blz_shutdown_run(&op, shutdown)), -ETIMEDOUT);
+    blz_shutdown_get_report(shutdown, &report);
+    for (int phase = BLZ_SHUTDOWN_STOPPING; phase < BLZ_SHUTDOWN_ENDED; phase++)
+        assert_int_equal(report.steps[phase].end, BLZ_SHUTDOWN_LATE);
+    blz_guard_leave(&guard);
+    blz_shutdown_free(shutdown);
+    free_rt(rt);
+}
+
+/* Threads end as soon as they have nothing to do, or never. */
+static void idle_threads_have_no_time_or_all(void **state)
+{
+    static const int64_t keep_alive[] = {-1, INT64_MIN, BLZ_NEVER};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof keep_alive / sizeof *keep_alive; i++) {
+        blz_rt *rt = new_rt(&(blz_options){.workers = 1, .blocking_keep_alive_ns = keep_alive[i]});
+        for (int call = 0; call < 3; call++) {
+            blz_blocking_op op = {0};
+            assert_int_equal(blz_blocking_start(&op, give_seven, NULL, rt), 0);
+            assert_int_equal(blz_blocking_wait(&op), 7);
+        }
+        free_rt(rt);
+    }
+}
+
+static void a_runtime_without_patience_ends(void **state)
+{
+    (void)state;
+    assert_int_equal(blz_rt_free(new_rt(&(blz_options){.workers = 1, .shutdown_ns = -1})), 0);
+    assert_int_equal(blz_rt_free(new_rt(&(blz_options){.workers = 1, .shutdown_ns = BLZ_NEVER})),
+                     0);
+}
 
 struct door {
     sem_t entered, open;
@@ -149,6 +281,13 @@ int main(void)
         TEST(a_connect_has_no_time),
         TEST(a_connect_has_all_the_time),
         TEST(a_shutdown_without_time_does_not_wait),
+        TEST(a_deadline_has_passed),
+        TEST(a_thread_tries_once),
+        TEST(an_interval_needs_time),
+        TEST(a_child_has_no_grace),
+        TEST(phases_without_time_are_late_at_once),
+        TEST(idle_threads_have_no_time_or_all),
+        TEST(a_runtime_without_patience_ends),
         TEST(a_watchdog_needs_time),
         TEST(idleness_needs_time),
     };
