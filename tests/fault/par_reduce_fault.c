@@ -74,14 +74,17 @@ static void run_filler(blz_par *par, blz_par_job *job)
     (void)par, (void)job;
 }
 
-/* The first element makes forks until somebody has taken the others and found no memory. */
+/*
+ * The first element makes forks until a thief has taken others and found no memory. More elements
+ * may follow before the thief has said so.
+ */
 static int count_after_refusal(blz_par *par, void *acc, size_t begin, size_t end, void *arg)
 {
     struct valve *v = arg;
     blz_par_job filler;
 
-    check(begin == 0 && end == 1);
-    while (event_count(&v->refused) == 0) {
+    check(begin > 0 || end == 1);
+    while (begin == 0 && event_count(&v->refused) == 0) {
         blz_par_fork(par, &filler, run_filler);
         if (blz_par_unfork(par, &filler))
             continue;
@@ -98,7 +101,7 @@ static void fold_without_memory(blz_par *par, void *arg)
 
     set_shut(arg, true);
     check(blz_par_reduce(par, &result, 1000, &starving, arg, NULL) == -ENOMEM);
-    check(result.count == 1); /* the part that had begun */
+    check(result.count >= 1 && result.count < 1000); /* what was counted before the end was known */
     set_shut(arg, false);
     check(blz_par_reduce(par, &result, 1000, &counting, arg, NULL) == 0 && result.count == 1000);
 }
