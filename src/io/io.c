@@ -136,8 +136,7 @@ static bool worth_a_try(const struct io *io, const blz__driver *driver, uint64_t
         return false;
     if (io->op.kind == IO_POLL)
         return true; /* asking for readiness never waits, and nothing is known of it */
-    return (io->fd->flags & (FD_SOCKET | FD_NONBLOCK)) &&
-           (seen >> (32 * io_direction(io)) & FD_READY);
+    return seen >> (32 * io_direction(io)) & FD_READY;
 }
 
 bool blz__io_try_first(struct io *io)
