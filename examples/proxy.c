@@ -90,6 +90,7 @@ BLZ_ASYNC(relay)
         break_off(&self->client);
         goto out;
     }
+    self->copy = (blz_copy_both_op){0}; /* `connect` was there */
     BLZ_AWAIT_SHIELDED(self->rc,
                        blz_copy_both(&self->copy, blz_tcp_stream(&self->client),
                                      blz_tcp_stream(&self->server),

@@ -39,6 +39,8 @@ BLZ_ASYNC_EXTERN(send_file)
     BLZ_CALL(self->n, self->flush, stream_flush, .stream = self->stream);
     if (self->n < 0)
         goto out;
+    self->copy = (blz_copy_op){0}; /* another member of the union was there */
+    self->limit = (blz_timeout){0};
     self->n = blz_file_seek(self->file, (int64_t)self->at, SEEK_SET);
     self->deadline_ns = blz_deadline(self->stream->limits->body_ns);
     while (self->n >= 0 && self->count > 0) {

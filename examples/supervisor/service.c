@@ -68,7 +68,7 @@ struct life {
         struct {
             blz_handle_join_op join;
             blz_timeout limit;
-        };
+        } end;
     };
 };
 
@@ -128,8 +128,10 @@ BLZ_ASYNC(life)
                                                     .service = self->service));
     if (self->output.task) {
         /* All that it has said; unless something that it has left behind goes on talking. */
-        BLZ_AWAIT_SHIELDED(self->rc, blz_with_timeout(&self->limit, BLZ_SEC,
-                                                      blz_handle_join(&self->join, &self->output)));
+        memset(&self->end, 0, sizeof self->end); /* another member was there */
+        BLZ_AWAIT_SHIELDED(self->rc,
+                           blz_with_timeout(&self->end.limit, BLZ_SEC,
+                                            blz_handle_join(&self->end.join, &self->output)));
         if (self->rc < 0) {
             blz_handle_cancel(&self->output);
             blz_handle_detach(&self->output);

@@ -27,7 +27,7 @@ struct sleeper {
 
 static void take_op(struct sleeper *self)
 {
-    self->op = malloc(sizeof *self->op);
+    self->op = calloc(1, sizeof *self->op);
     check(self->op);
 }
 

@@ -42,19 +42,30 @@ static void a_sleep_is_over(void **state)
     free_rt(rt);
 }
 
-/* A name is looked up by another thread: that takes longer than no time. */
+static int64_t wait_at_gate(void *gate)
+{
+    return sem_wait(gate);
+}
+
+/* A name is looked up by the only thread of the pool, which has something else to do. */
 ON_EACH_BACKEND(a_connect_has_no_time)
 {
-    blz_rt *rt = turning_rt(backend);
+    blz_rt *rt = new_rt(&(blz_options){
+        .backend = backend, .embedded = true, .max_blocking_threads = 1, .watchdog_ns = BLZ_NEVER});
     blz_tcp_connect_op op = {0};
     blz_tcp conn;
+    sem_t gate;
 
+    sem_init(&gate, 0, 0);
+    assert_int_equal(blz_blocking_spawn(rt, wait_at_gate, &gate, NULL), 0);
     FOR_EACH_PASSED(ns)
     assert_int_equal(AWAIT(rt, blz_tcp_connect(&op, &conn, "name.invalid:1", ns)), -ETIMEDOUT);
     assert_int_equal(AWAIT(rt, blz_tcp_connect_name(&op, &conn, "name.invalid:1",
                                                     &(blz_tcp_connect_options){.timeout_ns = -1})),
                      -ETIMEDOUT);
+    sem_post(&gate);
     free_rt(rt);
+    sem_destroy(&gate);
 }
 
 ON_EACH_BACKEND(a_connect_has_all_the_time)
