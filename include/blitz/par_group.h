@@ -123,8 +123,8 @@ BLZ_API BLZ_NODISCARD int blz_par_group_order(blz_par *par, size_t *offsets, siz
 
 /*
  * BLZ_PAR_DEFINE_REDUCE_BY_KEY(name, key_type, value_type, hash, equal, operation): hash and equal
- * are of keys, as in BLZ_PAR_DEFINE_GROUP; the operation puts the values acc and right together, and
- * is associative. Defines
+ * are of keys, as in BLZ_PAR_DEFINE_GROUP; the operation puts the values acc and right together,
+ * and is associative. Defines
  *
  *     int name_reduce_by_key(blz_par *par, key_type *out_keys, value_type *out_values,
  *                            size_t *nr, const key_type *keys, const value_type *values, size_t n,

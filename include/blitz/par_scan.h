@@ -18,8 +18,8 @@
  * Each BLZ_PAR_DEFINE_ macro makes functions for one element type with the operation compiled into
  * their loops. The operation is an expression of names that mean the same in all of them: `x` is an
  * element and `i` its index, `a` and `b` point to two elements that are compared, `acc` and `right`
- * are two values that are combined, and `arg` is the argument of the call. Beside them are functions
- * for elements of any size with callbacks.
+ * are two values that are combined, and `arg` is the argument of the call. Beside them are
+ * functions for elements of any size with callbacks.
  *
  * An operation may be called for the same elements twice, by several threads at once, in any
  * order; it must depend on nothing but its operands and what `arg` points to. Results are the same
@@ -33,9 +33,9 @@
  * needs no more time than the plain loop.
  *
  * Errors of every function: the error of the cancellation; -ENOMEM where that is said; and of
- * blz_par_histogram the first error of its callback. A predicate gives no error: it ends the call by
- * blz_par_cancel_set. After an error the contents of the outputs are undefined; no thread works on
- * them any more.
+ * blz_par_histogram the first error of its callback. A predicate gives no error: it ends the call
+ * by blz_par_cancel_set. After an error the contents of the outputs are undefined; no thread works
+ * on them any more.
  */
 #ifndef BLITZ_PAR_SCAN_H
 #define BLITZ_PAR_SCAN_H
