@@ -14,6 +14,7 @@ The file is patched in a copy and compiled as the build compiles it; the program
 front of the library. The case must pass without the mutant and fail with it.
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -22,10 +23,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATCHES = ROOT / "tests/system/mutants"
-SECONDS = 15  # that a case may take, which takes milliseconds; one that hangs has noticed
+SECONDS = 15  # that a case may take with a mutant, which takes milliseconds; one that hangs has noticed
+PATIENCE = 120  # without one, on a machine that has other things to do
 
 
 class Problem(Exception):
@@ -85,12 +88,13 @@ def link(build, program, mutated, target):
     must("does not link", run(["sh", "-c", command], cwd=build))
 
 
-def passes(program, case):
-    try:
-        result = run([program], env={**os.environ, "TEST": case}, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return False
-    return result.returncode == 0
+def passes(program, case, seconds):
+    with tempfile.TemporaryDirectory() as place:  # a case that is killed leaves its files there
+        environment = {**os.environ, "TEST": case, "TMPDIR": place}
+        try:
+            return run([program], env=environment, timeout=seconds).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
 
 def check(build, path):
@@ -101,9 +105,16 @@ def check(build, path):
     folder = build / "tests/system/mutants" / path.stem
     name, copy = patched_copy(text, folder)
     link(build, program, compile_copy(build, name, copy), folder / program)
-    if not passes(build / "tests/system" / program, case):
+    if not passes(build / "tests/system" / program, case, PATIENCE):
         raise Problem(f"{case} fails without the mutant")
-    return not passes(folder / program, case)
+    return not passes(folder / program, case, SECONDS)
+
+
+def verdict_of(build, path):
+    try:
+        return "caught" if check(build, path) else "SURVIVED"
+    except Problem as problem:
+        return f"ERROR: {problem}"
 
 
 def main():
@@ -111,13 +122,10 @@ def main():
     names = sys.argv[2:]
     paths = [p for p in sorted(PATCHES.glob("*.patch")) if not names or p.stem in names]
     failed = 0
-    for path in paths:
-        try:
-            verdict = "caught" if check(build, path) else "SURVIVED"
-        except Problem as problem:
-            verdict = f"ERROR: {problem}"
-        failed += verdict != "caught"
-        print(f"{path.stem}: {verdict}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, verdict in zip(paths, pool.map(lambda path: verdict_of(build, path), paths)):
+            failed += verdict != "caught"
+            print(f"{path.stem}: {verdict}", flush=True)
     print(f"{len(paths) - failed} passed, {failed} failed")
     return failed > 0 or not paths
 
