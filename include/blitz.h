@@ -31,7 +31,7 @@
 #include <blitz/par_find.h>
 #include <blitz/par_for.h>
 #include <blitz/par_group.h>
-#include <blitz/par_local.h>
+#include <blitz/par_per_thread.h>
 #include <blitz/par_reduce.h>
 #include <blitz/par_run.h>
 #include <blitz/par_scan.h>

@@ -94,8 +94,8 @@ CONTEXT = {
         double sum_of(const double *begin, const double *end);""", ""),
     "par_group": ("""struct word { char text[8]; }; static struct word *text; static blz_par *par;
         static uint32_t *ids; static size_t *firsts, nr, *order, *offsets;""", ""),
-    "par_local": ("static blz_pool *pool; static blz_par *par; static uint64_t value, total;"
-                  "static blz_par_local sums;", ""),
+    "par_per_thread": ("static blz_pool *pool; static blz_par *par; static uint64_t value, total;"
+                  "static blz_par_per_thread sums;", ""),
     "par_reduce": ("""struct vectors { double *a, *b; }; static struct vectors vectors; static double result;
         struct person { int age; const char *name; }; static struct person *people; static blz_par *par;
         static size_t oldest;""", ""),

@@ -146,7 +146,7 @@ static void tasks_without_memory_are_refused(void **state)
 {
     struct meagre meagre = {test_memory(), 100};
     blz_allocator allocator = {.alloc = meagre_alloc, .free = meagre_free, .ctx = &meagre};
-    blz_par_local local;
+    blz_par_per_thread local;
     blz_pool *pool;
 
     (void)state;
@@ -155,7 +155,7 @@ static void tasks_without_memory_are_refused(void **state)
                      0);
     assert_int_equal(blz_pool_run(pool, spawn_without_memory, &meagre), 0);
     meagre.left = 0;
-    assert_int_equal(blz_par_local_init(&local, pool, 8, NULL, NULL), -ENOMEM);
+    assert_int_equal(blz_par_per_thread_init(&local, pool, 8, NULL, NULL), -ENOMEM);
     assert_int_equal(blz_pool_free(pool), 0);
 }
 

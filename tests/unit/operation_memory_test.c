@@ -677,7 +677,7 @@ static blz_future *guard(struct bed *b, void *op, blz_future *inner)
 {
     struct signals *s = b->objects;
 
-    blz_guard_leave(&s->guard);
+    blz_guard_leave(&((blz_guard_op *)op)->guard); /* of one that was made, and never awaited */
     check(blz_guard_work(&s->guard, s->shutdown) == 0);
     return blz_guard_run(op, &s->guard, inner);
 }

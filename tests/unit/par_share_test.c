@@ -418,19 +418,19 @@ static void make_item(void *item, void *arg)
 
 static void count_locally(blz_par *par, void *arg)
 {
-    struct item *item = blz_par_local_get(arg, par);
+    struct item *item = blz_par_per_thread_get(arg, par);
 
     check(item->tag == 42);
     item->count++;
-    check(blz_par_local_get(arg, par) == item);
+    check(blz_par_per_thread_get(arg, par) == item);
 }
 
-static int sum_items(const blz_par_local *local, int *nr)
+static int sum_items(const blz_par_per_thread *local, int *nr)
 {
     int sum = 0;
 
     *nr = 0;
-    for (struct item *item = NULL; (item = blz_par_local_next(local, item)); (*nr)++)
+    for (struct item *item = NULL; (item = blz_par_per_thread_next(local, item)); (*nr)++)
         sum += item->count;
     return sum;
 }
@@ -438,15 +438,15 @@ static int sum_items(const blz_par_local *local, int *nr)
 static void each_thread_has_an_item_of_its_own(void **state)
 {
     blz_pool *pool = new_pool(3, BLZ_PAR_WAIT_LEAPFROG);
-    blz_par_local local;
+    blz_par_per_thread local;
     blz_par *par;
     int nr;
 
     (void)state;
-    assert_int_equal(blz_par_local_init(&local, pool, sizeof(struct item), make_item,
-                                        (void *)(uintptr_t)42),
+    assert_int_equal(blz_par_per_thread_init(&local, pool, sizeof(struct item), make_item,
+                                             (void *)(uintptr_t)42),
                      0);
-    assert_null(blz_par_local_next(&local, NULL));
+    assert_null(blz_par_per_thread_next(&local, NULL));
     assert_int_equal(blz_pool_run(pool, count_locally, &local), 0);
     assert_int_equal(sum_items(&local, &nr), 1);
     assert_int_equal(nr, 1);
@@ -459,13 +459,13 @@ static void each_thread_has_an_item_of_its_own(void **state)
     blz_pool_leave(par);
     assert_int_equal(sum_items(&local, &nr), 5);
     assert_int_equal(nr, 4);
-    blz_par_local_free(&local);
+    blz_par_per_thread_free(&local);
     free_pool(pool);
 }
 
 static void get_and_fill(blz_par *par, void *arg)
 {
-    char *item = blz_par_local_get(arg, par);
+    char *item = blz_par_per_thread_get(arg, par);
 
     check((uintptr_t)item % 16 == 0);
     for (int i = 0; i < 1000; i++)
@@ -476,14 +476,14 @@ static void get_and_fill(blz_par *par, void *arg)
 static void items_are_0_and_apart(void **state)
 {
     blz_pool *pool = new_pool(4, BLZ_PAR_WAIT_LEAPFROG);
-    blz_par_local local;
+    blz_par_per_thread local;
 
     (void)state;
-    assert_int_equal(blz_par_local_init(&local, pool, 1000, NULL, NULL), 0);
+    assert_int_equal(blz_par_per_thread_init(&local, pool, 1000, NULL, NULL), 0);
     assert_int_equal(blz_pool_broadcast(pool, get_and_fill, &local), 0);
-    blz_par_local_free(&local);
-    assert_int_equal(blz_par_local_init(&local, pool, 0, NULL, NULL), -EINVAL);
-    assert_int_equal(blz_par_local_init(&local, pool, SIZE_MAX / 4, NULL, NULL), -EINVAL);
+    blz_par_per_thread_free(&local);
+    assert_int_equal(blz_par_per_thread_init(&local, pool, 0, NULL, NULL), -EINVAL);
+    assert_int_equal(blz_par_per_thread_init(&local, pool, SIZE_MAX / 4, NULL, NULL), -EINVAL);
     free_pool(pool);
 }
 

@@ -80,7 +80,7 @@ HAS_ROOM(blz_fd_op);
 HAS_ROOM(blz_file_lock_op);
 HAS_ROOM(blz_record_op);
 HAS_ROOM(blz_interval);
-HAS_ROOM(blz_par_local);
+HAS_ROOM(blz_par_per_thread);
 
 /* The sizes of what there are thousands of, where pointers have eight bytes. */
 #define SIZE(type, size) \

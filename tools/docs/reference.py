@@ -17,7 +17,7 @@ AREAS = [
     ("Streams", "stream bufio codec frames copy"),
     ("Ending", "signal shutdown"),
     ("Computing on all cores", "par par_for par_reduce par_find par_scan par_group par_sort par_scope "
-                               "par_local par_run"),
+                               "par_per_thread par_run"),
     ("Watching", "stats console look trace probes"),
     ("The rest", "base version waiter"),
 ]
