@@ -7,7 +7,7 @@
  * lock that is biased towards the thread (base/biased_lock.h): nothing there is atomic while no
  * other thread comes. When somebody has nothing to do, the thread offers the oldest block of its
  * outermost list, or the older half of its only one. The word of the offer is the scope that its
- * tasks are of, so that who waits for one takes nothing else:
+ * tasks are of. A thread that waits for a scope takes only blocks of that scope:
  *
  *   offer      who                  does
  *   ------------------------------------------------------------------------------

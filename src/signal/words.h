@@ -33,7 +33,7 @@ typedef struct signal_notice {
     signal_slot *slots; /* by number; the first is not used */
 
     int stops[NR_STOPS];     /* the signals that ask to stop */
-    signal_list stop;        /* who waits for that; its lock also guards what follows */
+    signal_list stop;        /* waits for a stop; its lock also guards what follows */
     uint64_t base[NR_STOPS]; /* counts when the first blz_stop was opened */
     int stop_signal;         /* what everybody gets, once somebody has been told; or 0 */
     uint32_t stop_first;     /* atomic: the one that came first, if more than one has come */

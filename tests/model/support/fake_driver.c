@@ -70,9 +70,7 @@ void fake_driver_wait_readable(fake_driver *fake)
         blz__futex_wait(&fake->readable, 0);
 }
 
-/*
- * Both ends of the wait are in one word, so that one futex is enough. A deadline passes at once.
- */
+/* Readiness and the end of a wait share one word. A wait with a deadline ends at once. */
 static bool fake_wait_ready(blz__driver *driver, int64_t deadline_ns)
 {
     fake_driver *fake = fake_driver_of(driver);
